@@ -235,7 +235,7 @@ def _recorder(plan: CollectPlan, run: RunDirectory) -> DatasetWriter:
 
 
 def _protocol(plan: CollectPlan) -> dict[str, object]:
-    """Everything needed to reproduce the figures."""
+    """Returns everything needed to reproduce the figures."""
     c = plan.config
     return {
         "bridge": c.bridge.name,

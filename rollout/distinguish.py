@@ -169,7 +169,7 @@ def distinguishable(
 
 
 def _inert(player: _Player, space: StateSpace, tried: int, rng: np.random.Generator) -> list[str]:
-    """Names of the inert factors, in their order; few states find those that obviously act."""
+    """Returns the names of the inert factors, in order; few states find those that clearly act."""
     inert = [factor.name for factor in space if factor.size > 1]
     episodes: list[_Episode] = []
     for count in (min(_FIRST, tried), tried):
@@ -313,7 +313,7 @@ class _Player:
         return traces, steps
 
     def _random(self) -> _Choose:
-        """Random actions, each held for some steps."""
+        """Returns the function that draws random actions, each held for some steps."""
         last: Columns = {}
 
         def choose(_: int, frame: Frame) -> Columns:

@@ -235,7 +235,7 @@ class PluginCode:
 
 @contextmanager
 def no_exit(what: str) -> Iterator[None]:
-    """Turns exits of other people's code, which must not decide our status, into ``PluginError``.
+    """Raises ``PluginError`` for exits of a plug-in's code, which must not decide our exit status.
 
     Args:
         what: the code, for the message.
@@ -292,7 +292,7 @@ def place_of(error: BaseException) -> str:
 
 
 def _rank(file: str) -> int:
-    """3 for the user's code, 2 for our plug-ins, 1 for libraries, 0 for Gamut and Python."""
+    """Returns 3 for the user's code, 2 for our plug-ins, 1 for libraries, 0 for Gamut or Python."""
     if file.startswith(("<frozen ", "<__array_function__", f"{_OURS}/")):
         return 0
     if file.startswith(tuple(f"{folder}/" for folder in _BUILT_IN)):

@@ -98,7 +98,7 @@ def _installed(group: str, _places: tuple[tuple[str, int], ...]) -> EntryPoints:
 
 
 def _changed(place: str) -> int:
-    """Time of the last installation or removal in a folder of ``sys.path``."""
+    """Returns the time of the last installation or removal in a folder of ``sys.path``."""
     try:
         return Path(place or ".").stat().st_mtime_ns
     except OSError:
@@ -106,7 +106,7 @@ def _changed(place: str) -> int:
 
 
 def _distribution(point: EntryPoint) -> str:
-    """Name and version of the distribution that registered an entry point."""
+    """Returns name and version of the distribution that registered an entry point."""
     if point.dist is None:
         return "an unknown distribution"
     return f"{point.dist.name} {point.dist.version}"

@@ -136,7 +136,7 @@ class RunDirectory:
     def opened(
         cls, path: Path | str, config: RunConfig, *, resume: bool, wait_s: float = 0.0
     ) -> Iterator[RunDirectory]:
-        """As ``create``, as a context for the whole run; a new run with invalid input is removed.
+        """Opens a run as ``create`` does, for a session; removes a new run with invalid input.
 
         Some errors are only found at launch, such as a game that is not installed. Nothing was
         recorded then, so the corrected command finds the directory free as before.
@@ -166,7 +166,7 @@ class RunDirectory:
 
     @contextmanager
     def _there(self) -> Iterator[None]:
-        """Says of errors that follow from the loss of the whole directory what caused them."""
+        """Explains errors that follow from the loss of the whole directory."""
         try:
             yield
         except Exception as error:

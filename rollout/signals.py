@@ -158,7 +158,7 @@ class Stop:
 
     @contextlib.contextmanager
     def deferred(self) -> Iterator[None]:
-        """Inside, the first signal only sets ``requested``; it is raised at the end."""
+        """Defers the first signal, which sets ``requested`` and is raised at the end."""
         self._deferred += 1
         try:
             yield
@@ -170,7 +170,7 @@ class Stop:
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
-        """Inside, no signal raises; one that arrived is raised at the end.
+        """Holds all signals; one that arrived is raised at the end.
 
         For short steps with deadlines that would leave something behind if interrupted.
         """

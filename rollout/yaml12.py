@@ -59,7 +59,7 @@ class _Dumper(yaml.SafeDumper):
     yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}  # noqa: RUF012 - PyYAML's own name and form
 
     def ignore_aliases(self, data: object) -> bool:
-        """Says that equal values are written out each time; ``&id001`` helps no reader."""
+        """Returns True, so that equal values are written out each time, without ``&id001``."""
         return True
 
 

@@ -83,7 +83,7 @@ class Section(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _default_plugins(cls, data: Any) -> Any:
-        """Options may be given without a name where a section has a default plug-in."""
+        """Adds the name of the default plug-in to options that are given without a name."""
         if isinstance(data, Mapping):
             for name, field in cls.model_fields.items():
                 if isinstance(data.get(name), Mapping) and (default := default_plugin(field)):

@@ -121,7 +121,7 @@ def _items(config: JudgeConfig, dataset: Dataset) -> Iterator[Item]:
 
 
 def _pairs(count: int, most: int, seed: int) -> list[tuple[int, int]]:
-    """Distinct pairs in random order; more pairs only add some at the end."""
+    """Returns distinct pairs in random order; a larger number only adds pairs at the end."""
     possible = [(i, j) for i in range(count) for j in range(i + 1, count)]
     order = np.random.default_rng(seed).permutation(len(possible))
     return [possible[number] for number in order[:most]]

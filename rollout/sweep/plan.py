@@ -314,5 +314,5 @@ def _baseline(config: SweepConfig, base: ArmGame, name: str) -> SweepRun:
 
 
 def _cost(run: SweepRun, task: Task) -> int:
-    """Approximate number of steps of a run."""
+    """Returns the approximate number of steps of a run."""
     return run.config.env_steps + run.episodes * (task.limits.steps or _LIMIT_GUESS)

@@ -168,7 +168,7 @@ def _begin(run: SweepRun, trainer: Trainer) -> Any:
 
 
 def _room(runs: Sequence[SweepRun]) -> int:
-    """Number of runs that fit into the cluster, with the processes that each of them starts."""
+    """Returns the number of runs that fit into the cluster, with all processes of each."""
     import ray  # noqa: PLC0415 - as above
 
     processes = max(1 + run.config.runners + run.config.learners.count for run in runs)

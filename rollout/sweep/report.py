@@ -143,7 +143,7 @@ def verdict(data: SweepReport) -> str:
 
 
 def _judged(parts: Sequence[Decomposition], digits: int) -> str:
-    """Says whether the adjusted gap at the smallest N is larger than that at the largest N."""
+    """Returns a sentence on the adjusted gap: that of the smallest N against the largest N."""
     first, last = parts[0], parts[-1]
     if first.change is None:
         return "**No verdict:** there is one number of training states only."
@@ -190,7 +190,7 @@ def subtitle(data: SweepReport) -> str:
 
 
 def _limits(data: SweepReport) -> list[str]:
-    """For every arm, the N from which on not every state was visited."""
+    """Returns for every arm the N from which on not every state was visited."""
     lines, within = [], []
     for arm, episodes in data.budgets().items():
         runs = [run for run in data.runs if run.arm == arm]

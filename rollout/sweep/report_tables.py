@@ -264,7 +264,7 @@ def _set_name(name: str) -> str:
 
 
 def _training(data: SweepReport, point: Point) -> list[str]:
-    """Digests, steps, episodes, visits and share never visited of the runs behind a point."""
+    """Returns digests, steps, episodes, visits and share never visited of the runs of a point."""
     runs = [run for run in data.runs if (run.arm, run.n) == (point.arm, point.n)]
     if not runs:
         return ["not told"] * 5
