@@ -29,7 +29,7 @@ from rollout.errors import (
     no_exit,
     trace_of,
 )
-from rollout.host.ray_watch import last_words, lost_after
+from rollout.host.ray_watch import conclude_if_lost, lost_after
 from rollout.host.session import ray_session, require_session
 from rollout.observe.exporter import RayExporter
 from rollout.observe.logs import about, log_trace, set_up_logging
@@ -125,7 +125,7 @@ class Job:
                 stack.enter_context(session)
             self.metrics.listen(stack.enter_context(RayExporter(self.run.run_id, self.kind)))
             self.stop.install()  # who started Ray before us may have let it replace the handler
-            stack.enter_context(last_words(lambda: "no further step"))
+            stack.enter_context(conclude_if_lost(lambda: "no further step"))
             with self.stop.released():
                 try:
                     yield stack
@@ -159,7 +159,7 @@ class Job:
             return state
 
         try:
-            with last_words(lambda: conclude("ended short")):
+            with conclude_if_lost(lambda: conclude("ended short")):
                 missing = play()
         except KeyboardInterrupt:
             end("interrupted")

@@ -68,11 +68,11 @@ def _given(name: str) -> str:
     return "" if value == _ours.get(name) else value
 
 
-def given_mode() -> Mode | None:
-    """Returns the mode that the user's environment asks for; None where it asks for none.
+def configured_mode() -> Mode | None:
+    """Returns the mode that the user's environment sets; None if it sets none.
 
     Raises:
-        ConfigError: it asks for one that Ray does not have.
+        ConfigError: Ray does not have the mode.
     """
     value = _given(MODE).lower()
     if not value:
@@ -125,24 +125,26 @@ def write_own_token(folder: Path) -> Path:
 
 
 def set_mode(mode: Mode, token_path: Path | None = None) -> None:
-    """Says the mode, to Ray in this process and to every process that is started from here.
+    """Sets the mode, for Ray in this process and for every process that is started from here.
 
-    ``token_path`` is the file with the cluster's token, None where Ray finds the right one itself.
+    Args:
+        mode: the mode.
+        token_path: the file with the cluster's token; None if Ray finds the right one itself.
     """
-    said: dict[str, str] = {MODE: mode}
+    settings: dict[str, str] = {MODE: mode}
     if token_path is not None:
-        said[TOKEN_PATH] = str(token_path)
+        settings[TOKEN_PATH] = str(token_path)
     elif _given(TOKEN_PATH) != os.environ.get(TOKEN_PATH, ""):
         del os.environ[TOKEN_PATH]  # of a cluster of our own, before this one
-    changed = {k: v for k, v in said.items() if os.environ.get(k) != v}
+    changed = {k: v for k, v in settings.items() if os.environ.get(k) != v}
     os.environ.update(changed)
     _ours.update(changed)
     if "ray" in sys.modules:
-        _tell_ray()
+        _update_ray()
 
 
-def _tell_ray() -> None:
-    """Has Ray look again: it reads the mode when it is imported, and a token when it needs one."""
+def _update_ray() -> None:
+    """Makes Ray read the mode, read at import, and the token again."""
     raylet: Any = importlib.import_module("ray._raylet")  # compiled, without types
     raylet.Config.initialize("")
     raylet.AuthenticationTokenLoader.instance().reset_cache()
@@ -179,31 +181,31 @@ def require_cluster(address: str, *, key: str = "ray.address") -> Mode:
     if not host or not port or path:
         raise ConfigError(f"{named}: expected HOST:PORT, e.g. 10.0.0.1:{GCS_PORT}")
     _require_listener(host, port, named)
-    wish, token = given_mode(), find_token()
-    if wish == "token" and token is None:
+    mode, token = configured_mode(), find_token()
+    if mode == "token" and token is None:
         raise ConfigError(f"{MODE}=token, and there is no token: {_GET_TOKEN}")
     if client or os.environ.get(_TLS) == "1":
-        return wish or ("token" if token is not None else "disabled")
+        return mode or ("token" if token is not None else "disabled")
     target = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-    refused = _ask_head(target, None, named)
+    refused = _check_head(target, None, named)
     if refused is None:
-        if wish == "token":
+        if mode == "token":
             raise ConfigError(
                 f"{named} requires no token, but {MODE}=token: both sides must agree; set "
                 f"{MODE}=disabled, or start the cluster with {MODE}=token"
             )
         return "disabled"
-    if wish == "disabled":
+    if mode == "disabled":
         raise ConfigError(f"{named} asks for a token, and {MODE}=disabled: set {MODE}=token")
     if token is None:
         raise ConfigError(f"{named} asks for a token, and there is none: {_GET_TOKEN}")
-    if _ask_head(target, token, named) is not None:
+    if _check_head(target, token, named) is not None:
         raise ConfigError(f"{named} refuses the token from {token.source}: {_GET_TOKEN}")
     return "token"
 
 
 def _split(address: str) -> tuple[str | None, int | None, str]:
-    """Host, port and path of an address; no host if it is none at all."""
+    """Returns host, port and path of an address; no host if it is invalid."""
     try:
         parts = urlsplit(f"//{address}")
         return parts.hostname, parts.port, parts.path
@@ -222,8 +224,12 @@ def _require_listener(host: str, port: int, named: str) -> None:
         ) from error
 
 
-def _ask_head(target: str, token: Token | None, named: str) -> str | None:
-    """Returns None if a head grants access, else the kind of refusal; ConfigError if it is none."""
+def _check_head(target: str, token: Token | None, named: str) -> str | None:
+    """Returns None if a head grants access, else the kind of refusal.
+
+    Raises:
+        ConfigError: the server there is not a head.
+    """
     # A third of a second, only for those who join a cluster; it brings no types.
     import grpc  # type: ignore[import-untyped] # noqa: PLC0415
 
@@ -282,14 +288,14 @@ def require_dashboard(url: str) -> Dashboard:
         ConfigError: there is no reply within seconds, it is not a dashboard, or it refuses access.
     """
     token: Token | None = None
-    status, version = _ask_dashboard(url, None)
+    status, version = _request_version(url, None)
     if status in {401, 403}:
-        if given_mode() == "disabled":
+        if configured_mode() == "disabled":
             raise ConfigError(f"{url} asks for a token, and {MODE}=disabled: set {MODE}=token")
         token = find_token()
         if token is None:
             raise ConfigError(f"{url} asks for a token, and there is none: {_GET_TOKEN}")
-        status, version = _ask_dashboard(url, token)
+        status, version = _request_version(url, token)
         if status in {401, 403}:
             raise ConfigError(f"{url} refuses the token from {token.source}: {_GET_TOKEN}")
     if version is None:
@@ -301,8 +307,8 @@ def require_dashboard(url: str) -> Dashboard:
     return Dashboard(url, version, token)
 
 
-def _ask_dashboard(url: str, token: Token | None) -> tuple[int, str | None]:
-    """Returns the status, 0 if the reply is not HTTP, and the version of Ray, if it says one."""
+def _request_version(url: str, token: Token | None) -> tuple[int, str | None]:
+    """Returns the status of a dashboard, 0 if the reply is not HTTP, and its version of Ray."""
     headers = {"Authorization": f"Bearer {token.value}"} if token is not None else {}
     request = urllib.request.Request(f"{url}/api/version", headers=headers)  # noqa: S310 - http(s)
     try:

@@ -49,7 +49,7 @@ class RayJob:
         env: environment variables of the driver and of every actor.
         needs: resources that are reserved for the driver, by Ray's names: ``CPU``, ``GPU``,
             ``memory`` in bytes, or custom ones.
-        check: what the shell does first; empty for nothing.
+        check: shell code before the entrypoint; empty for none.
         name: name of the job, unique on its cluster.
     """
 
@@ -63,7 +63,7 @@ class RayJob:
     )
 
     def runtime_env(self) -> dict[str, Any]:
-        """Returns a minimal one: Ray refuses a program that passes a key to ``ray.init`` again."""
+        """Returns the runtime environment, with few keys: Ray refuses keys that are set twice."""
         out: dict[str, Any] = {"working_dir": str(self.package.folder), "env_vars": dict(self.env)}
         if self.package.excludes:
             out["excludes"] = list(self.package.excludes)
@@ -71,7 +71,11 @@ class RayJob:
 
 
 def connect(dashboard: Dashboard) -> Any:
-    """Returns Ray's client of a dashboard; a ConfigError if it does not take jobs."""
+    """Returns Ray's client of a dashboard.
+
+    Raises:
+        ConfigError: the dashboard does not take jobs.
+    """
     from ray.exceptions import AuthenticationError  # noqa: PLC0415
     from ray.job_submission import JobSubmissionClient  # noqa: PLC0415 - takes seconds
 
@@ -101,7 +105,7 @@ def connect(dashboard: Dashboard) -> Any:
 
 
 def read_machines(client: Any) -> list[Node]:
-    """Returns the machines of a cluster, as its dashboard knows them; none if it does not say."""
+    """Returns the machines of a cluster, from its dashboard; none if it does not list them."""
     with contextlib.suppress(OSError, RuntimeError, ValueError, KeyError, TypeError):
         reply = client._do_request("GET", "/api/v0/nodes?detail=1&limit=10000")
         reply.raise_for_status()
@@ -130,13 +134,13 @@ def send(client: Any, job: RayJob) -> None:
         "entrypoint_memory": needs.pop("memory", None),
         "entrypoint_resources": needs or None,
     }
-    asked = {k: v for k, v in given.items() if v is not None}
-    asked |= {"runtime_env": job.runtime_env(), "submission_id": job.name}
+    options = {k: v for k, v in given.items() if v is not None}
+    options |= {"runtime_env": job.runtime_env(), "submission_id": job.name}
     end = time.monotonic() + _AGENT_S
     while True:
         try:
             with _quiet():
-                client.submit_job(entrypoint=job.check + job.entrypoint, **asked)
+                client.submit_job(entrypoint=job.check + job.entrypoint, **options)
                 return
         except (OSError, RuntimeError, ValueError) as error:
             # Ray says so before it has checked the job: no node's agent is running yet.
@@ -166,12 +170,12 @@ def follow(client: Any, name: str, write: Callable[[str], object]) -> Any:
 
 
 class _Follower:
-    """Follows one job, also if the connection breaks."""
+    """Follows one job, and reconnects if the connection breaks."""
 
     def __init__(self, client: Any, name: str, write: Callable[[str], object]) -> None:
         self._client, self._name, self._write = client, name, write
         self._shown = 0  # characters of the log that were written
-        self._heard = time.monotonic()
+        self._last_answer = time.monotonic()
 
     async def run(self) -> Any:
         while True:
@@ -204,7 +208,7 @@ class _Follower:
         while True:
             broken = tail.done()
             await asyncio.wait({tail}, timeout=_POLL_S)
-            info = await self._ask()
+            info = await self._read_info()
             if info is not None and info.status in _ENDED:
                 ended_at = ended_at or time.monotonic()
                 if tail.done() or time.monotonic() - ended_at > _SETTLE_S:
@@ -215,7 +219,7 @@ class _Follower:
                     return None
                 await asyncio.sleep(0.2)  # the state changes shortly after the end of the log
 
-    async def _ask(self) -> Any:
+    async def _read_info(self) -> Any:
         """Returns the cluster's details of the job; None if it does not respond.
 
         Raises:
@@ -224,14 +228,14 @@ class _Follower:
         try:
             info = await asyncio.to_thread(self._client.get_job_info, self._name)
         except (OSError, RuntimeError) as error:
-            silent = time.monotonic() - self._heard
+            silent = time.monotonic() - self._last_answer
             if silent > _LOST_S:
                 raise NoAnswerError(
                     f"the cluster has not answered for {silent:.0f} s ({error}); job {self._name} "
                     f"may still be running"
                 ) from error
             return None
-        self._heard = time.monotonic()
+        self._last_answer = time.monotonic()
         return info
 
 

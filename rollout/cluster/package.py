@@ -1,4 +1,4 @@
-"""The working directory of a job: what Ray would send of it, and how much that is."""
+"""The working directory of a job: the files that Ray sends, and their size."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _ENTRY_BYTES, _END_BYTES = 30 + 46, 22
 
 @dataclass(frozen=True)
 class Package:
-    """What is sent of a working directory.
+    """The files of a working directory that are sent.
 
     Attributes:
         folder: the working directory, absolute.
@@ -82,7 +82,7 @@ def mib(size: int) -> str:
 
 
 def ignored_by_default(folder: Path) -> tuple[str, ...]:
-    """Returns what a new ``.rayignore`` of a folder would hold; nothing where there is one."""
+    """Returns the patterns of a new ``.rayignore`` of a folder; none if it has one."""
     return () if (folder / RAYIGNORE).exists() else PATTERNS
 
 
@@ -103,30 +103,33 @@ def write_rayignore(folder: Path) -> bool:
 
 
 def _require_ending(path: Path, places: dict[Path, tuple[int, int]]) -> None:
-    """Checks that Ray comes to an end with a path; it opens everything and follows every link.
+    """Checks that Ray can read a path to its end; Ray opens every file and follows every link.
 
     ``places`` are device and inode of the folders that the path is in; its own are added.
     """
-    why = ""
+    reason = ""
     if path.is_fifo() or path.is_char_device() or path.is_block_device():
-        why = "is a pipe or a device, which Ray would read forever"
+        reason = "is a pipe or a device, which Ray would read forever"
     elif path.is_dir():
         at = path.stat()
         places[path] = (at.st_dev, at.st_ino)
         if any(places.get(above) == places[path] for above in path.parents):
-            why = "leads back to a folder that it is in, which Ray would send again and again"
-    if why:
-        raise ConfigError(f"{path} {why}; name it in {RAYIGNORE}, or move it")
+            reason = "leads back to a folder that it is in, which Ray would send again and again"
+    if reason:
+        raise ConfigError(f"{path} {reason}; name it in {RAYIGNORE}, or move it")
 
 
 def read_package(folder: Path, excludes: Sequence[str] = ()) -> Package:
-    """Returns what Ray would send of a folder, found by Ray's own rules.
+    """Returns the files of a folder that Ray would send, by Ray's own rules.
 
-    Those are: its default excludes, and every ``.gitignore`` and ``.rayignore`` in the folder.
-    ``excludes`` are more patterns.
+    These are its default excludes, and every ``.gitignore`` and ``.rayignore`` in the folder.
+
+    Args:
+        folder: the working directory.
+        excludes: further patterns.
 
     Raises:
-        ConfigError: it is no folder, or something in it cannot be read to its end.
+        ConfigError: it is not a folder, or a file in it cannot be read to its end.
     """
     folder = folder.expanduser().absolute()
     if not folder.is_dir():

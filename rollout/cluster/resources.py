@@ -1,4 +1,4 @@
-"""What games need of the machines they run on, and whether a cluster has it."""
+"""Resources that games need, and checks that a cluster has them."""
 
 from __future__ import annotations
 
@@ -54,23 +54,23 @@ def grows(nodes: Sequence[Node]) -> bool:
     return any(node.group for node in nodes)
 
 
-def asked_by(options: Mapping[str, Any]) -> dict[str, float]:
-    """Returns what an actor asks of its machine, by Ray's names, given its options of Ray."""
+def requested_resources(options: Mapping[str, Any]) -> dict[str, float]:
+    """Returns the resources in the Ray options of an actor, by Ray's names."""
     own = {"CPU": "num_cpus", "GPU": "num_gpus", "memory": "memory"}
     asked = {name: options.get(key) for name, key in own.items()}
     custom = options.get("resources") or {}
     return {name: float(amount) for name, amount in {**asked, **custom}.items() if amount}
 
 
-def lacking(asked: Mapping[str, float], nodes: Sequence[Node]) -> str:
-    """Returns what of ``asked`` no machine has, or all of it if none has everything, for people."""
+def missing_resources(asked: Mapping[str, float], nodes: Sequence[Node]) -> str:
+    """Returns the resources that no machine has, as text; all if no machine has all of them."""
     never = {k: v for k, v in asked.items() if not any(_places(n, {k: v}) for n in nodes)}
     amounts = {k: f"{v / _MIB:.0f} MiB" if k == "memory" else f"{v:g}" for k, v in asked.items()}
     return ", ".join(f"{k}: {amounts[k]}" for k in never or asked)
 
 
 def fits(node: Node, asked: Mapping[str, float]) -> bool:
-    """Returns whether a machine has all of it when nothing else runs there."""
+    """Returns True if an idle machine has all requested resources."""
     return _places(node, asked) >= 1
 
 
@@ -136,7 +136,7 @@ def require_resources(
         needs: of one instance.
         count: number of instances that run at once.
         nodes: machines of the cluster; None to ask the one that was joined.
-        what: is to be placed, in a word.
+        what: name of an instance in messages.
 
     Raises:
         ConfigError: no machine has what one instance needs, or all together have too little for
@@ -177,7 +177,10 @@ def require_bundles(
 ) -> None:
     """Checks that a cluster has room for a placement group, for which Ray would wait forever.
 
-    The bundles, by Ray's names, must have room at once, each on one machine; ``what`` needs them.
+    Args:
+        bundles: resources by Ray's names; each bundle must fit on one machine, all at once.
+        nodes: machines of the cluster; None for those of the cluster that was joined.
+        what: name of the placement group's owner in messages.
 
     Raises:
         ConfigError: a bundle fits on no machine, or all together have too little.
@@ -208,7 +211,7 @@ def _asked(needs: Resources) -> dict[str, float]:
 
 
 def _places(node: Node, asked: Mapping[str, float]) -> float:
-    """How many instances fit on a machine."""
+    """Returns the number of instances that fit on a machine."""
     # Ray counts in ten-thousandths, so a third three times is a whole.
     return min((math.floor(node.has(k) / v + 1e-3) for k, v in asked.items()), default=math.inf)
 

@@ -1,4 +1,4 @@
-"""The command that sends a job: what it sends, what it refuses, and how it ends."""
+"""The command ``gamut submit``: checks, sends and follows a job."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ _EXAMPLE = "gamut submit -- python scripts/train.py --config configs/train_hunt_
 
 
 @dataclass(frozen=True)
-class Order:
-    """What the command line asks for; ``notes`` say what the user should know before it is sent."""
+class Submission:
+    """A job and its options from the command line; ``notes`` are shown before it is sent."""
 
     url: str
     job: RayJob
@@ -110,8 +110,8 @@ def _parser() -> _Parser:
     return parser
 
 
-def read_order(argv: Sequence[str]) -> Order:
-    """Returns what a command line asks for; looks at the working directory, not at the cluster."""
+def parse_submission(argv: Sequence[str]) -> Submission:
+    """Returns the submission of a command line; reads the working directory, not the cluster."""
     end = list(argv).index("--") if "--" in argv else len(argv)
     arguments = _parser().parse_args(argv[:end])
     command = list(argv[end + 1 :])
@@ -140,7 +140,7 @@ def read_order(argv: Sequence[str]) -> Order:
         for name in env
         if _SECRET.search(name) or hidden(env[name]) != env[name]
     ]
-    return Order(
+    return Submission(
         url,
         RayJob(
             entrypoint=command[0] if len(command) == 1 else shlex.join(command),
@@ -207,7 +207,7 @@ def _numbers(option: str, texts: Sequence[str]) -> dict[str, float]:
 def _runs_dir(
     given: str | None, env: dict[str, str], folder: Path, url: str
 ) -> tuple[Path, str | None]:
-    """Returns where relative outputs of the job lie, and what is to be said about it."""
+    """Returns the folder of relative outputs of the job, and a note on it; None for no note."""
     if given is not None and RUNS_DIR in env:
         raise ConfigError(f"--runs-dir and --env {RUNS_DIR} say the same; give one")
     given = given or env.get(RUNS_DIR)
@@ -245,13 +245,13 @@ def _require_sent(command: Sequence[str], package: Package) -> None:
             raise ConfigError(f"there is no {word} in {package.folder}{hint}")
 
 
-def describe(order: Order) -> str:
-    """Returns all that is sent, for people, several lines."""
-    job, package = order.job, order.job.package
+def describe(submission: Submission) -> str:
+    """Returns a description of the submission, several lines."""
+    job, package = submission.job, submission.job.package
     share = 100 * package.size / LIMIT_BYTES
     lines = [
         f"job        {job.name}",
-        f"address    {order.url}",
+        f"address    {submission.url}",
         f"command    {job.entrypoint}",
         *(
             f"env        {name}={'***' if _SECRET.search(name) else shlex.quote(hidden(value))}"
@@ -265,7 +265,7 @@ def describe(order: Order) -> str:
         "folders    "
         + (", ".join(f"{p} {mib(size)}" for p, size in package.folders()[:_SHOWN]) or "none"),
         f"not sent   {', '.join(package.left_out) or 'nothing is held back'}",
-        *(f"note       {note}" for note in order.notes),
+        *(f"note       {note}" for note in submission.notes),
     ]
     return "\n".join(lines) + "\n"
 
@@ -283,19 +283,19 @@ def run(argv: Sequence[str] | None = None) -> int:
     """
     with Stop() as stop:
         try:
-            order = read_order(sys.argv[1:] if argv is None else argv)
-            package = order.job.package
-            if order.dry_run or package.size >= LIMIT_BYTES:
-                _out(describe(order))
+            submission = parse_submission(sys.argv[1:] if argv is None else argv)
+            package = submission.job.package
+            if submission.dry_run or package.size >= LIMIT_BYTES:
+                _out(describe(submission))
             package.require_sendable()
-            if order.dry_run:
+            if submission.dry_run:
                 if package.excludes:
                     _out(f"{RAYIGNORE} would be written: there is none\n")
                 _out("nothing was sent\n")
                 return DONE
-            dashboard = require(order.url)
-            _out(describe(order))
-            job = order.job
+            dashboard = require(submission.url)
+            _out(describe(submission))
+            job = submission.job
             if write_rayignore(package.folder):
                 _out(f"wrote {package.folder / RAYIGNORE}: there was none\n")
                 job = replace(job, package=replace(package, excludes=()))
@@ -306,12 +306,12 @@ def run(argv: Sequence[str] | None = None) -> int:
         except KeyboardInterrupt as error:
             return _end(_interrupted(error), "interrupted; see `ray job list` for what was sent")
         stop.install()  # importing Ray may have changed who gets the signals
-        return _followed(client, dashboard, order)
+        return _followed(client, dashboard, submission)
 
 
-def _followed(client: object, dashboard: Dashboard, order: Order) -> int:
-    job = order.job
-    if not order.wait:
+def _followed(client: object, dashboard: Dashboard, submission: Submission) -> int:
+    job = submission.job
+    if not submission.wait:
         _out(f"sent; {_commands(dashboard, job.name)}\n")
         return DONE
     _out(f"sent; its log follows. {_commands(dashboard, job.name)}\n")

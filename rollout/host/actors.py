@@ -24,7 +24,7 @@ from rollout.observe.logs import kind_of, log_trace
 log = logging.getLogger(__name__)
 
 POLL_S = 2.0
-"""How often silent actors are checked."""
+"""Seconds between two checks of silent actors."""
 
 STALL_MARGIN_S = 30.0
 """Added to the longest deadline of a game before its actor counts as hung."""
@@ -32,7 +32,7 @@ STALL_MARGIN_S = 30.0
 ARRIVAL_S = 900.0
 """Deadline for a new actor's first pulse: a cluster may have to start a machine for it."""
 
-_ANSWER_S = 30.0  # deadline for a living actor to tell which machine it runs on
+_ANSWER_S = 30.0  # deadline for the first pulse of a living actor, which names its machine
 
 
 class ActorLost(Exception):  # noqa: N818 - reads as what happened
@@ -49,11 +49,11 @@ class ActorLost(Exception):  # noqa: N818 - reads as what happened
 
 @dataclass(frozen=True, slots=True)
 class Pulse:
-    """A sign of life.
+    """A sign of life of an actor.
 
     Attributes:
-        progress: a number that changes while anything happens.
-        deciding_s: how long the policy has been deciding, in seconds; 0 while it is idle.
+        progress: a number that changes with every event.
+        deciding_s: duration of the policy's current call, in seconds; 0 while it is idle.
     """
 
     progress: int
@@ -61,13 +61,13 @@ class Pulse:
 
 
 class Launcher(Protocol):
-    """Launches, asks and kills actors; see ``rollout.host.ray_actors``."""
+    """Interface to launch and kill actors and to request results; see ``RayLauncher``."""
 
     def launch(self, number: int, incarnation: int, avoid: Sequence[str]) -> Any:
         """Returns the handle of a new actor, which is on none of the machines in ``avoid``."""
         ...
 
-    def ask(self, handle: Any) -> Any:
+    def request_pulse(self, handle: Any) -> Any:
         """Returns a reference to the machine and the pulse of an actor, a pair."""
         ...
 
@@ -88,11 +88,11 @@ class Launcher(Protocol):
         ...
 
     def machines(self) -> Sequence[str]:
-        """Returns the machines that are alive and have what an actor asks for, used or not."""
+        """Returns the living machines with the resources of an actor, used or not."""
         ...
 
-    def lacks(self) -> str:
-        """Returns what an actor asks for that no machine has, for messages."""
+    def missing_resources(self) -> str:
+        """Returns the requested resources that no machine has, for messages."""
         ...
 
 
@@ -107,7 +107,7 @@ class Actor:
         incarnation: number of its replacements.
         requests: references to pending requests, oldest first.
         pulse: the last pulse; None until the actor has sent one.
-        moved: when its progress last changed, or when it last had no request.
+        last_progress: when its progress last changed, or when it last had no request.
         due: when it is launched again; None while it runs, and once it is abandoned.
         quarantined: whether its next launch waits for the end of a quarantine.
     """
@@ -118,16 +118,16 @@ class Actor:
     incarnation: int = 0
     requests: deque[Any] = field(default_factory=deque)
     pulse: Pulse | None = None
-    moved: float = 0.0
+    last_progress: float = 0.0
     due: float | None = None
     quarantined: bool = False
     launched: float = 0.0
     machine: str = ""  # empty until known
-    asked: Any = None  # reference to its next pulse
+    pulse_request: Any = None  # reference to its next pulse
 
     @property
     def available(self) -> bool:
-        """Whether it runs, or will run after a short pause at most."""
+        """True if it runs, or will run after a short pause at most."""
         return self.handle is not None or (self.due is not None and not self.quarantined)
 
 
@@ -181,10 +181,10 @@ class Supervisor:
 
     def launch(self, actor: Actor) -> None:
         """Launches an actor that is not running."""
-        actor.launched = actor.moved = now = self.clock()
+        actor.launched = actor.last_progress = now = self.clock()
         avoid = self._machines.quarantined(now)
         actor.handle = self.launcher.launch(actor.number, actor.incarnation, avoid)
-        actor.asked = self.launcher.ask(actor.handle)
+        actor.pulse_request = self.launcher.request_pulse(actor.handle)
         actor.pulse, actor.machine, actor.due, actor.quarantined = None, "", None, False
 
     def withdraw(self, actor: Actor) -> None:
@@ -203,17 +203,17 @@ class Supervisor:
             if actor.handle is None:
                 continue
             if away > 2 * POLL_S:
-                actor.moved += away  # the caller was busy and did not check the actors
+                actor.last_progress += away  # the caller was busy and did not check the actors
             if actor.requests or self.serving:
-                self._listen(actor, now)
+                self._read_pulse(actor, now)
             else:
-                actor.moved = now
+                actor.last_progress = now
             if actor.handle is not None:
-                self._judge(actor, now)
-        self._explain_wait(now)
+                self._replace_if_hung(actor, now)
+        self._log_waiting(now)
 
-    def _explain_wait(self, now: float) -> None:
-        """Logs once that actors wait for what no machine has, until one has it."""
+    def _log_waiting(self, now: float) -> None:
+        """Logs once that actors wait for resources that no machine has."""
         late = [a for a in self.actors if a.handle and not a.pulse and now - a.launched > POLL_S]
         if not late or now - self._looked < POLL_S:
             return
@@ -224,27 +224,27 @@ class Supervisor:
             what = "%d %s waiting for %s; no machine %shas it; started once one joins the cluster"
             names = self.name if len(late) == 1 else f"{self.name}s"
             which = "outside quarantine " if machines else ""
-            log.warning(what, len(late), names, self.launcher.lacks(), which)
+            log.warning(what, len(late), names, self.launcher.missing_resources(), which)
 
-    def _listen(self, actor: Actor, now: float) -> None:
-        """Reads the pulse of an actor that has been silent for a while."""
-        if actor.asked is None:
-            if self.serving or now - actor.moved > POLL_S:
-                actor.asked = self.launcher.ask(actor.handle)
-        elif self.launcher.wait([actor.asked], 0.0):
-            asked, actor.asked = actor.asked, None
+    def _read_pulse(self, actor: Actor, now: float) -> None:
+        """Reads the pulse of an actor, and requests the next one once it is silent."""
+        if actor.pulse_request is None:
+            if self.serving or now - actor.last_progress > POLL_S:
+                actor.pulse_request = self.launcher.request_pulse(actor.handle)
+        elif self.launcher.wait([actor.pulse_request], 0.0):
+            request, actor.pulse_request = actor.pulse_request, None
             before = actor.pulse
             try:
-                actor.machine, actor.pulse = self.launcher.get(asked)
+                actor.machine, actor.pulse = self.launcher.get(request)
             except ActorLost as error:
                 log_trace(log, error.trace)
                 if not actor.requests:  # otherwise its oldest request fails for the same reason
                     self.fail(actor, str(error))
                 return
             if before is None or actor.pulse.progress != before.progress:
-                actor.moved = now
+                actor.last_progress = now
 
-    def _judge(self, actor: Actor, now: float) -> None:
+    def _replace_if_hung(self, actor: Actor, now: float) -> None:
         """Replaces an actor that does not appear or makes no progress."""
         phase: Phase = "actor"
         limit, what = self.stall_s, "nothing moved"
@@ -252,7 +252,7 @@ class Supervisor:
             limit, what = max(limit, ARRIVAL_S), "its actor did not appear"
         elif actor.pulse.deciding_s > 0.0:
             limit, phase, what = self.policy_s, "policy", "its policy has not decided"
-        if now - actor.moved > limit:
+        if now - actor.last_progress > limit:
             self.fail(actor, f"{what} for {limit:.0f} s", phase=phase)
 
     def wait(self) -> list[Actor]:
@@ -281,7 +281,7 @@ class Supervisor:
             log_trace(log, error.trace)
             self.fail(actor, str(error), exhausted=True)
             return None
-        actor.moved, actor.pulse = self.clock(), actor.pulse or Pulse(0, 0.0)
+        actor.last_progress, actor.pulse = self.clock(), actor.pulse or Pulse(0, 0.0)
         return result
 
     def fail(
@@ -296,7 +296,7 @@ class Supervisor:
             exhausted: whether none of its games may be launched any more.
         """
         now, self._reason = self.clock(), reason
-        elsewhere = self._blame(actor, now, exhausted=exhausted)
+        elsewhere = self._record_machine_failure(actor, now, exhausted=exhausted)
         lived_s = 0.0 if actor.pulse is None else now - actor.launched
         pause = actor.health.failed(now, lived_s)
         self.withdraw(actor)
@@ -304,7 +304,7 @@ class Supervisor:
             rest = self.host.quarantine_s
             pause, actor.quarantined = (None if rest is None else max(pause, rest)), True
         if pause is None:
-            what = "%s %d failed: %s; it is given up after more than %d failures (%s)"
+            what = "%s %d failed: %s; it is abandoned after more than %d failures (%s)"
             log.error(what, self.name, actor.number, reason, self.restarts, self._key)
         else:
             when = f" in {pause:g} s" if pause else ""
@@ -317,17 +317,17 @@ class Supervisor:
         if actor.due is not None and actor.due <= now:
             self.launch(actor)
 
-    def _blame(self, actor: Actor, now: float, *, exhausted: bool) -> bool:
-        """Returns whether the machine of a failed actor is in quarantine now.
+    def _record_machine_failure(self, actor: Actor, now: float, *, exhausted: bool) -> bool:
+        """Records a failure of an actor's machine; returns True if it is in quarantine now.
 
         An actor whose games are exhausted is alive, and counts as the maximum number of failures.
         Its result may arrive before its first pulse, which is awaited to know the machine.
         """
         patience_s = _ANSWER_S if exhausted else 0.0
-        asked = actor.asked
-        if not actor.machine and asked is not None and self.launcher.wait([asked], patience_s):
+        request = actor.pulse_request
+        if not actor.machine and request is not None and self.launcher.wait([request], patience_s):
             with suppress(ActorLost):
-                actor.machine, _ = self.launcher.get(asked)
+                actor.machine, _ = self.launcher.get(request)
         weight = (self.host.machine_failures or 1) if exhausted else 1
         alive = self.launcher.machines()
         if not self._machines.failed(actor.machine, now, alive, weight=weight):

@@ -122,12 +122,12 @@ class FragmentBuilder:
 
     @property
     def empty(self) -> bool:
-        """Whether there is nothing to report: no step, no result, no loss."""
+        """True if it has no step, no result and no loss."""
         return self.row == 0 and not self._results and not self._losses
 
     @property
     def full(self) -> bool:
-        """Whether there is no room for another step."""
+        """True if there is no room for another step."""
         return self.row >= self.capacity
 
     def observations(self) -> Columns:

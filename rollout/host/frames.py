@@ -70,7 +70,7 @@ class FrameCheck:
         self._fixed, self._signals = [column.name for column in fixed], list(spec.signals)
         self._floats = [column.name for column in fixed if column.dtype.kind == "f"]
         self._expected: dict[int, list[tuple[tuple[int, ...], np.dtype[Any]]]] = {}  # by rows
-        self._right, self._right_rows = list[Any](), -1  # the last arrays that were right
+        self._last_valid, self._last_rows = list[Any](), -1  # the last arrays that were right
 
     def __call__(self, frame: Frame, rows: int) -> Frame:
         """Returns the frame with plain details.
@@ -98,7 +98,7 @@ class FrameCheck:
             raise broken from error
 
     def _check_columns(self, frame: Frame, rows: int) -> None:
-        """Runs at every step of every game, so it does as little as possible."""
+        """Checks shapes, dtypes and NaN; on the hot path of every step."""
         observations, signals = frame.observations, frame.signals
         arrays: list[Any] = [
             *map(observations.__getitem__, self._fixed),
@@ -106,7 +106,7 @@ class FrameCheck:
             *(frame.game_over, frame.game_truncated, frame.tick),
         ]
         # The frames of many games are the same buffers at every step.
-        if rows != self._right_rows or not all(map(is_, arrays, self._right)):
+        if rows != self._last_rows or not all(map(is_, arrays, self._last_valid)):
             if rows not in self._expected:
                 self._expected[rows] = [((rows, *c.shape), c.dtype) for c in self._columns]
             try:
@@ -114,14 +114,14 @@ class FrameCheck:
             except AttributeError:  # not an array
                 right = False
             if not right:
-                self._look_closer(arrays, rows)
-            self._right, self._right_rows = arrays, rows
+                self._raise_mismatch(arrays, rows)
+            self._last_valid, self._last_rows = arrays, rows
         for key in self._floats:
             column = observations[key].ravel()
             if math.isnan(column.dot(column)):  # NaN if and only if one of the values is NaN
                 raise GameCrashed(f"{self._name}: observation {key!r} holds NaN")
 
-    def _look_closer(self, arrays: list[Any], rows: int) -> None:
+    def _raise_mismatch(self, arrays: list[Any], rows: int) -> None:
         for (role, key, shape, dtype), array in zip(self._columns, arrays, strict=True):
             came = type(array).__name__
             if came == "ndarray":
@@ -178,11 +178,11 @@ class _Plain:
 
     def __init__(self, where: str) -> None:
         self._where = where
-        self._left = _LARGEST
+        self._budget = _LARGEST
 
     def value(self, value: Any, path: tuple[object, ...]) -> Any:
         if isinstance(value, np.ndarray):
-            self._spend(_VALUE * value.size, path)
+            self._charge(_VALUE * value.size, path)
             value = value.tolist()
         elif isinstance(value, np.generic):
             value = value.item()
@@ -192,7 +192,7 @@ class _Plain:
             self._enter(value, path)
             return [self.value(each, (*path, number)) for number, each in enumerate(value)]
         if isinstance(value, str | bytes | bytearray):
-            self._spend(len(value), path)
+            self._charge(len(value), path)
             text = value if isinstance(value, str) else value.decode("utf-8", "backslashreplace")
             return clean_text(text)
         return self._number(value, path)
@@ -221,7 +221,7 @@ class _Plain:
     def _enter(self, value: Sized, path: tuple[object, ...]) -> None:
         if len(path) == _DEEPEST:
             raise self._error(f"more than {_DEEPEST} levels, or a cycle", path)
-        self._spend(_VALUE * len(value), path)
+        self._charge(_VALUE * len(value), path)
 
     def _key(self, key: object, path: tuple[object, ...]) -> str:
         if isinstance(key, str):
@@ -229,9 +229,9 @@ class _Plain:
         plain = self.value(key, (*path, "(a key)"))
         return str(tuple(plain) if isinstance(plain, list) else plain)
 
-    def _spend(self, amount: int, path: tuple[object, ...]) -> None:
-        self._left -= amount
-        if self._left < 0:
+    def _charge(self, amount: int, path: tuple[object, ...]) -> None:
+        self._budget -= amount
+        if self._budget < 0:
             most = f"{_LARGEST // _VALUE} values, or {_LARGEST} characters"
             raise self._error(f"more than {most},", path)
 

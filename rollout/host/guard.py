@@ -149,14 +149,14 @@ def cut_output(descriptor: int) -> bool:
             os.close(reader)
         os.ftruncate(descriptor, KEPT_BYTES)
         limit = OUTPUT_BYTES >> 20
-        said = f"\n[Gamut removed the middle of this output, which exceeded {limit} MiB]\n"
-        os.write(descriptor, said.encode() + end)
+        notice = f"\n[Gamut removed the middle of this output, which exceeded {limit} MiB]\n"
+        os.write(descriptor, notice.encode() + end)
     except OSError:  # a full disk, or no /proc; the game continues
         return False
     return True
 
 
-def _tell(report: int, line: str) -> None:
+def _report(report: int, line: str) -> None:
     try:
         os.write(report, line.encode() + b"\n")
     except OSError:  # the host has ended, which the control pipe shows too
@@ -205,7 +205,7 @@ class _Guard:
             if pid == self.game:
                 self.ended = True
                 self.peak = max(self.peak, peak_kb(descendants(os.getpid())))
-                _tell(self.report, f"ended {status} {self.peak}")
+                _report(self.report, f"ended {status} {self.peak}")
 
     def watch(self) -> float:
         """Waits for the end of the game or of the host; returns the grace time for the tree."""
@@ -237,7 +237,7 @@ class _Guard:
             if poller.poll(1000 * (left if left > 0 else _PASS_S)):
                 os.read(self.wakeup, 512)
         cut_output(_OUTPUT)
-        _tell(self.report, "done")
+        _report(self.report, "done")
 
 
 _OUTPUT = 1  # standard output
@@ -289,7 +289,7 @@ def remove_folders(folders: str, owner: str) -> None:
 
 
 def _is_exiting(pid: str) -> bool:
-    """Whether a process is at its end; the kernel may close its pipes before its locked files."""
+    """True if a process is exiting; the kernel may close its pipes before its locked files."""
     fields = read(f"/proc/{pid}/stat").rpartition(b")")[2].split()
     return bool(fields) and (fields[0] == b"Z" or bool(int(fields[6]) & _EXITING))
 
@@ -325,7 +325,7 @@ def main(arguments: list[str]) -> int:
         enter_namespaces()
     pid = os.fork()
     if pid:
-        _tell(report, f"guard {pid}")
+        _report(report, f"guard {pid}")
         os._exit(0)
     signal.pthread_sigmask(signal.SIG_SETMASK, [])  # some hosts start guards with signals blocked
     for number in _IGNORED:
@@ -335,12 +335,12 @@ def main(arguments: list[str]) -> int:
         mount_proc()
     guard = _Guard(control, report)
     if _closed(control):  # the host has cancelled the launch, or has died
-        _tell(report, "done")
+        _report(report, "done")
         return 0
     guard.start(arguments[at + 1 :], os.environ | marks)
     grace_s = 0.0
     try:
-        _tell(report, f"game {guard.game}")
+        _report(report, f"game {guard.game}")
         for descriptor in descriptors:  # the host must see them close when the game ends
             os.close(descriptor)
         grace_s = guard.watch()

@@ -1,4 +1,4 @@
-"""The host's side of a guard: launches a command under one, receives its events, ends it.
+"""The host's side of a guard: launches a command under it, receives its events, ends it.
 
 See ``rollout.host.guard`` for what the guard does, and docs/processes.md for why.
 """
@@ -36,13 +36,13 @@ _MB = 1 << 20
 _controls: set[int] = set()
 
 
-def _let_go_after_fork() -> None:
+def _close_controls_after_fork() -> None:
     for control in _controls:
         os.close(control)
     _controls.clear()
 
 
-os.register_at_fork(after_in_child=_let_go_after_fork)
+os.register_at_fork(after_in_child=_close_controls_after_fork)
 
 
 @functools.cache
@@ -94,7 +94,7 @@ class Guarded:
             )
         self._marks = game_marks()
         self._owner = os.getpid()
-        self._news = b""
+        self._unread = b""
         self._ended: tuple[int, int] | None = None  # wait status, peak in KiB
         self._guard = self._game = 0
         self._gone = self._done = self._ending = False
@@ -134,13 +134,13 @@ class Guarded:
     @property
     def guard_pid(self) -> int | None:
         """Process id of the guard; None while it starts."""
-        self._hear(0.0)
+        self._read_events(0.0)
         return self._guard or None
 
     @property
     def pid(self) -> int | None:
         """Process id of the command in this process's namespace; None if unknown."""
-        self._hear(0.0)
+        self._read_events(0.0)
         if not (self._namespace and self._game):
             return self._game or None
         own = [p for p in children(self._guard) if status_field(p, "NSpid")[-1:] == [self._game]]
@@ -154,13 +154,13 @@ class Guarded:
     @property
     def exit_code(self) -> int | None:
         """Exit code of the command, or the negative signal that ended it; None if unknown."""
-        self._hear(0.0)
+        self._read_events(0.0)
         return None if self._ended is None else os.waitstatus_to_exitcode(self._ended[0])
 
     @property
     def guard_lost(self) -> bool:
-        """Whether the guard died too early, so that only marks identify the remaining processes."""
-        self._hear(0.0)
+        """True if the guard died too early, so that only marks identify remaining processes."""
+        self._read_events(0.0)
         return self._gone and not self._done
 
     def memory_mb(self) -> float:
@@ -169,7 +169,7 @@ class Guarded:
         Shared pages are counted once per process. Takes well below a millisecond for
         a few processes.
         """
-        self._hear(0.0)
+        self._read_events(0.0)
         if not self._guard or self._gone:
             return 0.0
         sizes = [read(f"/proc/{pid}/statm").split() for pid in descendants(self._guard)]
@@ -187,16 +187,16 @@ class Guarded:
         return self._peak
 
     def stopped(self) -> str:
-        """Returns which process is stopped, as by SIGSTOP: the guard or the command; else empty.
+        """Returns a description of the guard or the command if it is stopped (SIGSTOP); else empty.
 
-        What the command has started is its own affair: some pause a game between two steps.
+        Subprocesses of the command are not checked: some commands pause a game between two steps.
         """
         if (guard := self.guard_pid) and is_stopped(guard):
             return f"its guard, process {guard}, is stopped"
         return _stopped([self.pid] if self.pid else [])
 
     def stopped_below(self) -> str:
-        """Returns which processes of the tree below the guard are stopped; empty if none is."""
+        """Returns a description of the stopped processes below the guard; empty if none is."""
         return _stopped(descendants(self._guard) if self.guard_pid and not self._gone else [])
 
     def wait(self, timeout_s: float) -> bool:
@@ -204,7 +204,7 @@ class Guarded:
         deadline = time.monotonic() + timeout_s
         while self._ended is None and not self._gone:
             left = deadline - time.monotonic()
-            self._hear(max(0.0, left))
+            self._read_events(max(0.0, left))
             if left <= 0:
                 break
         return self._ended is not None or self._gone
@@ -232,7 +232,7 @@ class Guarded:
             self._starter.kill()
         deadline = time.monotonic() + _STOP_S + (0.0 if at_once else GRACE_S)
         while not self._gone and (left := deadline - time.monotonic()) > 0:
-            self._hear(min(left, _STATE_S))
+            self._read_events(min(left, _STATE_S))
             if is_stopped(self._guard):
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(self._guard, signal.SIGKILL)  # it would do nothing
@@ -244,7 +244,7 @@ class Guarded:
         self._report = -1
         return self._gone
 
-    def _hear(self, timeout_s: float) -> None:
+    def _read_events(self, timeout_s: float) -> None:
         """Reads the events of the guard; waits at most ``timeout_s`` for the first."""
         if self._gone or self._report < 0:
             return
@@ -256,12 +256,12 @@ class Guarded:
             if not news:
                 self._gone = True
                 break
-            *lines, self._news = (self._news + news).split(b"\n")
+            *lines, self._unread = (self._unread + news).split(b"\n")
             for line in lines:
-                self._learn(line.decode().split())
+                self._handle_event(line.decode().split())
         self._starter.poll()  # reaps it as soon as it has ended
 
-    def _learn(self, words: list[str]) -> None:
+    def _handle_event(self, words: list[str]) -> None:
         match words:
             case ["guard", pid]:
                 self._guard = int(pid)
@@ -272,7 +272,7 @@ class Guarded:
             case ["done"]:
                 self._done = True
             case _:
-                raise AssertionError(f"the guard said {words}, which means nothing")
+                raise AssertionError(f"expected an event of the guard, got {words}")
 
 
 def _stopped(pids: Sequence[int]) -> str:

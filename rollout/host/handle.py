@@ -36,7 +36,7 @@ from rollout.host.guarded import Guarded, Namespace
 
 _REAP_S = 0.5  # its socket closes slightly before its guard reports how it ended
 ERRORS = {"start": GameStartError, "timeout": GameTimeout, "input": InputError}
-"""What a reply calls the errors of a game; all others have crashed it."""
+"""Errors of a game by their name in a reply; all others count as a crash."""
 
 # Characters of a death notice for the last output and the last action.
 _LAST_OUTPUT, _LAST_ACTION = 600, 160
@@ -72,7 +72,7 @@ class Handle(Protocol):
         ...
 
     def death_notice(self) -> str:
-        """Returns in one line what is known about the end of the game."""
+        """Returns one line on the end of the game, for error messages."""
         ...
 
     def close(self, timeout_s: float) -> None:
@@ -286,7 +286,7 @@ class SubprocessHandle:
         return 0.0 if self._guarded is None else self._guarded.memory_mb()
 
     def stopped(self) -> str:
-        """Returns which process of the game is stopped, so that it cannot play on; else empty."""
+        """Returns a description of a stopped process of the game (SIGSTOP); else empty."""
         return "" if self._guarded is None else self._guarded.stopped()
 
     def death_notice(self) -> str:
@@ -308,7 +308,7 @@ class SubprocessHandle:
             if peak := guarded.peak_mb():
                 parts.append(f"peak memory {peak:.0f} MB")
         if self._acted and self._channel is not None:
-            parts.append("last action " + _brief(self._channel.actions | self._loose))
+            parts.append("last action " + _describe_actions(self._channel.actions | self._loose))
         if output := _last_output(self._stderr):
             parts.append("last output: " + output)
         return "; ".join(parts)
@@ -341,7 +341,7 @@ def await_result(handle: Handle, timeout_s: float, what: str = "the game") -> Fr
     Args:
         handle: the handle.
         timeout_s: longest wait in seconds.
-        what: whom the message of a timeout names.
+        what: subject of the timeout's message.
 
     Raises:
         GameTimeout: it is not complete by then.
@@ -354,13 +354,13 @@ def await_result(handle: Handle, timeout_s: float, what: str = "the game") -> Fr
     raise GameTimeout(f"{what} did not reply within {timeout_s:g} s")
 
 
-def _brief(actions: Columns) -> str:
+def _describe_actions(actions: Columns) -> str:
     """Returns a short text for the columns of one action: of many slots the first and the last."""
     with np.printoptions(threshold=8, edgeitems=2, precision=4):
         columns = [
             f"{key}={column[0] if len(column) == 1 else column}" for key, column in actions.items()
         ]
-    return _cut(" ".join(" ".join(columns).split()), _LAST_ACTION)
+    return _shorten(" ".join(" ".join(columns).split()), _LAST_ACTION)
 
 
 def _last_output(log: Path) -> str:
@@ -376,5 +376,5 @@ def _last_output(log: Path) -> str:
     return " | ".join(line for line in lines if line)[-_LAST_OUTPUT:]
 
 
-def _cut(text: str, most: int) -> str:
+def _shorten(text: str, most: int) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"

@@ -79,7 +79,7 @@ class HostPlan:
 
     @property
     def in_process(self) -> bool:
-        """Whether games run in the process of their player."""
+        """True if games run in the process of their player."""
         return self.host.plays_in_process(self.bridge.spec.process)
 
     @property
@@ -135,7 +135,10 @@ def log_launch(plan: HostPlan, hosts: int) -> None:
     count, where = plan.instances * max(hosts, 1), f"{hosts} actors" if hosts else "this process"
     log.info(
         "launching %d x %s in %s, %d slots each; the first results may take a minute",
-        *(count, plan.bridge.spec.name, where, plan.width),
+        count,
+        plan.bridge.spec.name,
+        where,
+        plan.width,
     )
 
 
@@ -224,7 +227,7 @@ class FleetEvents:
     hosts: HostTable = field(default_factory=HostTable)
 
     def read(self, report: HostReport) -> None:
-        """Adds the events of a report, and logs those that appear nowhere else."""
+        """Adds the events of a report; logs failures that lost no episode."""
         self.abandoned += report.abandoned
         log_idle_failures(report.idle_failures)
 
@@ -237,12 +240,9 @@ def log_idle_failures(failures: Iterable[tuple[int, Event]]) -> None:
     """
     for instance, event in failures:
         with about(instance=instance):
-            said, phase, reason = (
-                "a game failed in %s, with no episode in it: %s",
-                event.phase,
-                event.reason,
-            )
-            log.warning(said, phase, reason, extra=kind_of("idle", phase, reason))
+            kind = kind_of("idle", event.phase, event.reason)
+            message = "a game failed in %s, with no episode in it: %s"
+            log.warning(message, event.phase, event.reason, extra=kind)
             log_trace(log, event.trace)
 
 
@@ -314,8 +314,8 @@ class PolicyWatch:
             taken_s = self._pulse().deciding_s
             if taken_s >= _WARN * self._limit_s and not self._warned:
                 self._warned = True
-                said = "%s for %.3g s; its deadline is %g s (host.policy_s)"
-                log.warning(said, self._what, taken_s, self._limit_s)
+                message = "%s for %.3g s; its deadline is %g s (host.policy_s)"
+                log.warning(message, self._what, taken_s, self._limit_s)
             if self._ends and taken_s >= self._limit_s:
                 signal.pthread_kill(threading.main_thread().ident or 0, _SIGNAL)
                 if taken_s > self._limit_s + _GRACE_S and not self._stuck:
@@ -323,7 +323,8 @@ class PolicyWatch:
                     log.error(
                         "%s for %.0f s and its code cannot be interrupted; end this process with "
                         "kill -9: finished episodes are saved, continue with --resume",
-                        *(self._what, taken_s),
+                        self._what,
+                        taken_s,
                     )
 
     def _interrupt(self, _signum: int, _frame: FrameType | None) -> None:

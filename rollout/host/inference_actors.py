@@ -54,7 +54,7 @@ class RayLink:
         self._prefix, self.gone = prefix, ""
         self._handle: Any = None
         self._looked = -_LOOKUP_S
-        self._asked: Any = None  # the reference to a pulse that was asked for
+        self._pulse_request: Any = None  # the reference to a pulse that was asked for
 
     def __reduce__(self) -> tuple[type[RayLink], tuple[str]]:
         return type(self), (self._prefix,)
@@ -67,13 +67,13 @@ class RayLink:
     def pulse(self, timeout_s: float) -> ServerPulse | None:
         """See ``Link``."""
         try:
-            if self._asked is None:
-                self._asked = RayLauncher.ask(self._find())
-            if not ray.wait([self._asked], timeout=timeout_s)[0]:
+            if self._pulse_request is None:
+                self._pulse_request = RayLauncher.request_pulse(self._find())
+            if not ray.wait([self._pulse_request], timeout=timeout_s)[0]:
                 return None
-            asked, self._asked = self._asked, None
+            request, self._pulse_request = self._pulse_request, None
             pulse: ServerPulse
-            _, pulse = self._fetch(asked, _LAST_PULSE_S)
+            _, pulse = self._fetch(request, _LAST_PULSE_S)
         except Gone:
             raise
         except Unreachable:
@@ -171,17 +171,17 @@ class InferenceActors:
             ConfigError: the policy cannot be built on them.
             BudgetExhausted: they failed to start.
         """
-        while len(self._heard()) < len(self._links):
+        while len(self._answering()) < len(self._links):
             self._closing.wait(POLL_S / 20)
             self.supervisor.poll()
             self.supervisor.require_available()
-        for actor, pulse in self._heard():
+        for actor, pulse in self._answering():
             if pulse.error is not None:
                 raise ConfigError(f"inference actor {actor.number}: {pulse.error}")
         self._watch.start()
 
-    def _heard(self) -> list[tuple[Actor, ServerPulse]]:
-        """The actors that have answered, and their last pulses."""
+    def _answering(self) -> list[tuple[Actor, ServerPulse]]:
+        """Returns the actors with a pulse, and their last pulses."""
         return [(a, a.pulse) for a in self.supervisor.actors if isinstance(a.pulse, ServerPulse)]
 
     def _supervise(self) -> None:
@@ -191,7 +191,7 @@ class InferenceActors:
                 self._count()
 
     def _count(self) -> None:
-        for actor, pulse in self._heard():
+        for actor, pulse in self._answering():
             if actor.handle is not None:
                 self._counters[actor.number, actor.incarnation] = pulse.counters
 
@@ -200,9 +200,9 @@ class InferenceActors:
             self._links[actor.number].gone = reason
 
     def load(self, weights: Mapping[str, Any], version: int) -> None:
-        """Gives new weights to all actors that run; one that is replaced later has none of them.
+        """Loads new weights into all running actors; an actor replaced later has the old ones.
 
-        The records of its decisions tell their version.
+        Every decision is recorded with the version that made it.
         """
         shared = ray.put(dict(weights))
         handles = [a.handle for a in self.supervisor.actors if a.handle is not None]
@@ -215,11 +215,11 @@ class InferenceActors:
     @property
     def queued(self) -> int:
         """Number of requests that waited for a decision at the last pulse of the actors."""
-        return sum(pulse.counters.queued for _, pulse in self._heard())
+        return sum(pulse.counters.queued for _, pulse in self._answering())
 
     def values(self) -> dict[str, float]:
         """Returns the queue and the figures of the policy at the last pulse, for metrics."""
-        return {**added(p.figures for _, p in self._heard()), "queue/inference": self.queued}
+        return {**added(p.figures for _, p in self._answering()), "queue/inference": self.queued}
 
     def summary(self) -> dict[str, Any]:
         """Returns statistics of their decisions, for ``summary.json``.
@@ -230,7 +230,7 @@ class InferenceActors:
             failed are not counted.
         """
         with self._lock:
-            self._hear_all()
+            self._update_pulses()
             self._count()
         total, requests = asdict(Counters()), [0] * len(self._links)
         for (number, _), counters in self._counters.items():
@@ -248,14 +248,15 @@ class InferenceActors:
             "requests_per_actor": requests,
         }
 
-    def _hear_all(self) -> None:
-        """Updates the known pulses, where actors answer."""
+    def _update_pulses(self) -> None:
+        """Updates the pulses of the actors that answer within a few seconds."""
         launcher = self.supervisor.launcher
-        asked = {launcher.ask(a.handle): a for a in self.supervisor.actors if a.handle is not None}
+        running = [actor for actor in self.supervisor.actors if actor.handle is not None]
+        requests = {launcher.request_pulse(actor.handle): actor for actor in running}
         end = self.supervisor.clock() + _LAST_PULSE_S
-        while asked and (left := end - self.supervisor.clock()) > 0:
-            for reference in launcher.wait(list(asked), left):
-                actor = asked.pop(reference)
+        while requests and (left := end - self.supervisor.clock()) > 0:
+            for reference in launcher.wait(list(requests), left):
+                actor = requests.pop(reference)
                 with contextlib.suppress(ActorLost):
                     actor.machine, actor.pulse = launcher.get(reference)
 
@@ -270,10 +271,9 @@ class InferenceActors:
 def _processors(
     plan: HostPlan, options: InferenceConfig, hosts: int, nodes: Sequence[Node]
 ) -> float:
-    """Processors of each actor: the configured number, or an equal share of what the hosts leave.
+    """Returns the processors of each actor: as configured, or an equal share of the remaining ones.
 
-    Hosts without a free processor would wait forever, so if none are left, the actors
-    request none.
+    Hosts without a free processor would wait forever, so if none remain, the actors request none.
     """
     if grows(nodes):
         return options.cpus

@@ -64,7 +64,7 @@ class Game:
         up: whether the launch is complete.
         permit: the permit to launch; None when returned, or if launches are not limited.
         memory_mb: resident memory of its processes when last measured.
-        stopped: which of its processes was stopped at the last look; empty if none was.
+        stopped: its stopped process at the last check; empty if none was.
     """
 
     handle: Handle
@@ -76,10 +76,10 @@ class Game:
     stopped: str = ""
 
     def fault(self, cap_mb: float | None) -> str:
-        """Looks at its processes; returns why it must be killed, empty if it need not be.
+        """Checks its processes; returns the reason to kill it, empty if there is none.
 
-        One that is stopped may be continued soon, as after the machine or a job was suspended, so
-        it is a fault at the second look.
+        A stopped process may be continued soon, as after the machine or a job was suspended, so
+        it is a fault at the second check.
         """
         before, self.stopped = self.stopped, getattr(self.handle, "stopped", str)()
         if self.stopped and self.stopped == before:
@@ -108,7 +108,7 @@ class PooledInstance:
         phase: phase of the pending command; None if there is none.
         sent: when that command was sent.
         deadline: when the command times out.
-        trouble: why the command could not be sent.
+        send_error: why the command could not be sent.
         due: when the next game is launched; None if none is planned.
         quarantined: whether that is the end of a quarantine.
         incarnation: number of earlier games.
@@ -120,7 +120,7 @@ class PooledInstance:
     phase: Phase | None = None
     sent: float = 0.0
     deadline: float = NEVER
-    trouble: str = ""
+    send_error: str = ""
     due: float | None = None
     quarantined: bool = False
     incarnation: int = 0
@@ -128,19 +128,19 @@ class PooledInstance:
 
     @property
     def runs_here(self) -> bool:
-        """Whether a command runs in this process, when its result is asked for."""
+        """True if its pending command will run in this process, when its result is read."""
         return (
             self.phase is not None and self.game is not None and self.game.handle.waitable is None
         )
 
     @property
     def expects(self) -> bool:
-        """Whether an event will follow: a result, or the launch of a new game."""
+        """True if an event will follow: a result, or the launch of a new game."""
         return self.phase is not None or (self.due is not None and not self.quarantined)
 
     @property
     def alive(self) -> bool:
-        """Whether a game runs or is about to be launched."""
+        """True if a game runs or is about to be launched."""
         return self.game is not None or (self.due is not None and not self.quarantined)
 
     def due_for_recycling(self, host: HostConfig, now: float) -> bool:

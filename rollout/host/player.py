@@ -31,7 +31,7 @@ from rollout.observe.hosts import HostFigures
 
 @dataclass(frozen=True)
 class PlayOptions:
-    """How episodes are played.
+    """Options of a player.
 
     Attributes:
         steps: maximum number of steps in a fragment.
@@ -61,8 +61,8 @@ class Player:
         starts: queue of the episodes that wait for a free slot.
         abandoned: episodes that were lost in all their attempts.
         idle_failures: instance and event of failures by which no episode was lost.
-        progress: a counter of all events, and of looks at decisions that are pending; a host whose
-            counter stands still hangs.
+        progress: a counter of all events and of checks of pending decisions; it stands still if the
+            host hangs.
     """
 
     def __init__(
@@ -88,12 +88,12 @@ class Player:
         self._ready: deque[Fragment] = deque()
         self._states = InstanceStates(pool.instances)
         self._vacant = set(range(pool.instances))  # instances with free slots
-        self._tracks = [self._fresh(i) for i in range(pool.instances)]
+        self._tracks = [self._new_track(i) for i in range(pool.instances)]
         self._last_failure: Event | None = None
-        self._spent: BudgetExhausted | None = None  # no policy decides any more
+        self._policy_error: BudgetExhausted | None = None  # after which no policy decides
         pool.launch()
 
-    def _fresh(self, number: int) -> Track:
+    def _new_track(self, number: int) -> Track:
         referee = Referee(self.task, self.pool.width, self._first + number)
         return Track(referee, self._new_builder(number), deque(range(self.pool.width)))
 
@@ -109,7 +109,7 @@ class Player:
 
     @property
     def deciding_since(self) -> float | None:
-        """When it began to wait for the policy, monotonic seconds; None if it does not."""
+        """Beginning of the policy's current call, monotonic seconds; None while none runs."""
         return self._caller.since
 
     @property
@@ -136,8 +136,8 @@ class Player:
         self._mark = time.monotonic()
         while not self._ready:
             self._assign_idle()
-            if not self._act() and (self._spent is not None or not self._waiting):
-                return self._rest()
+            if not self._act() and (self._policy_error is not None or not self._waiting):
+                return self._finish()
             self._receive()
         return self._ready.popleft()
 
@@ -165,7 +165,7 @@ class Player:
                 left = end - time.monotonic()
                 self._assign_idle()
                 self._act()
-                if left <= 0 or self._spent is not None or not self._waiting:
+                if left <= 0 or self._policy_error is not None or not self._waiting:
                     break
                 self._receive(left)
             while self._ready:
@@ -173,14 +173,14 @@ class Player:
                 steps += found[-1].env_steps
         return found
 
-    def _rest(self) -> Fragment | None:
-        """No command is pending: all is played, or no game or policy is left."""
+    def _finish(self) -> Fragment | None:
+        """Returns the last fragments; None if all episodes have ended."""
         for number in range(len(self._tracks)):
             self._emit(number)
         if self._ready:
             return self._ready.popleft()
-        if self._spent is not None:
-            raise self._spent
+        if self._policy_error is not None:
+            raise self._policy_error
         if self.pool.alive == 0:
             games, last = f"{self.pool.instances} instances", self._last_failure
             assert last is not None
@@ -201,21 +201,21 @@ class Player:
 
     @property
     def _waiting(self) -> bool:
-        """Whether a game or a decision is waited for."""
+        """True if a result of a game or a decision is pending."""
         return self.pool.busy or bool(self._threaded and self._threaded.pending)
 
     def _events(self, timeout_s: float | None) -> list[Event]:
-        """Returns the next events of games; passes on decisions in the meantime."""
-        waiting = self._threaded
-        if waiting is None or not waiting.pending:
+        """Returns the next events of games; sends the actions of decisions that are complete."""
+        calls = self._threaded
+        if calls is None or not calls.pending:
             return self.pool.recv(timeout_s=timeout_s)
-        events = waiting.receive(timeout_s)
+        events = calls.receive(timeout_s)
         self.progress += 1
-        for number, answer in waiting.collect(self.pool.host.policy_s):
-            if isinstance(answer, BudgetExhausted):
-                self._give_up([number], range(self.pool.width), answer)
+        for number, result in calls.collect(self.pool.host.policy_s):
+            if isinstance(result, BudgetExhausted):
+                self._lose_waiting([number], range(self.pool.width), result)
             else:
-                self._send(number, answer, self.policy.version)
+                self._send(number, result, self.policy.version)
         return events
 
     def _handle(self, event: Event) -> None:
@@ -237,17 +237,17 @@ class Player:
             if not self.starts:
                 return
             waits = self._states[number] in (InstanceState.IDLE, InstanceState.READY)
-            if waits and not self._recycled(number):
+            if waits and not self._recycle_if_due(number):
                 self._assign(number)
 
-    def _recycled(self, number: int) -> bool:
-        """Whether an instance gets no new episodes; it is replaced after its last one."""
+    def _recycle_if_due(self, number: int) -> bool:
+        """Returns True if an instance is due for replacement; replaces it if no slot plays."""
         if not self.pool.due_for_recycling(number):
             return False
         if not self._tracks[number].referee.active.any():
             self._emit(number)
             self.pool.recycle(number)
-            self._tracks[number] = self._fresh(number)
+            self._tracks[number] = self._new_track(number)
             self._states.enter(number, InstanceState.STARTING)
         return True
 
@@ -272,7 +272,7 @@ class Player:
         try:
             memory = self._caller.initial_memory(starts)
         except BudgetExhausted as error:
-            self._give_up([event.instance], slots, error)
+            self._lose_waiting([event.instance], slots, error)
             return
         for key, rows in memory.items():
             if key not in track.memory:
@@ -294,8 +294,8 @@ class Player:
             self._vacate(event.instance, slot)
             end = "terminated" if ruling.terminated[slot] else "truncated"
             outcome = int(ruling.verdict.outcome[slot])
-            said = None if frame.details is None else frame.details[slot]
-            result = referee.finish(slot, end, outcome, said)  # type: ignore[arg-type] # a literal, by the line above
+            details = None if frame.details is None else frame.details[slot]
+            result = referee.finish(slot, end, outcome, details)  # type: ignore[arg-type] # a literal, by the line above
             builder.end(slot, result)
         for slot in ruling.broken:
             why = f"{self.pool.spec.name}: {NOT_FINITE}"
@@ -310,7 +310,7 @@ class Player:
         return self.options.seconds is not None and builder.age >= self.options.seconds
 
     def _emit(self, number: int) -> None:
-        """Completes the fragment of what an instance has played so far."""
+        """Completes the current fragment of an instance."""
         track = self._tracks[number]
         if track.builder.empty:
             return
@@ -331,14 +331,16 @@ class Player:
             loss = self._lose(start, number, slot, event.phase, event.reason, 0, event.trace)
             track.builder.lose_unstarted(loss)
         self._emit(number)
-        self._tracks[number] = self._fresh(number)
+        self._tracks[number] = self._new_track(number)
         self._vacant.add(number)
         self._states.enter(number, InstanceState.STARTING)
 
-    def _give_up(self, numbers: Iterable[int], slots: Sequence[int], why: BudgetExhausted) -> None:
-        """Loses the episodes of slots without a policy; their games play other episodes."""
+    def _lose_waiting(
+        self, numbers: Iterable[int], slots: Sequence[int], why: BudgetExhausted
+    ) -> None:
+        """Records the episodes of slots without a decision as lost; their games continue."""
         if not isinstance(why, PolicyUnavailable):
-            self._spent = why  # raised once everything that was played was returned
+            self._policy_error = why  # raised once everything that was played was returned
             return
         for number in numbers:
             track = self._tracks[number]
@@ -350,7 +352,7 @@ class Player:
             self._emit(number)  # so that no row begins an episode that it does not continue
 
     def _lose_slot(self, number: int, slot: int, phase: Phase, why: str, trace: str = "") -> None:
-        """Loses the episode of one slot; its game continues."""
+        """Records the episode of one slot as lost; its game continues."""
         track = self._tracks[number]
         start = track.referee.starts[slot]
         assert start is not None
@@ -380,7 +382,7 @@ class Player:
         return Loss(start, self._first + number, slot, phase, reason, steps, trace)
 
     def _act(self) -> bool:
-        """Asks the policy for all instances that wait for actions; returns if a reply will come."""
+        """Calls the policy for all instances that wait; returns True if an event will follow."""
         numbers = self._states.advance(InstanceState.READY, InstanceState.DECIDING)
         if not numbers:
             return False
@@ -391,7 +393,7 @@ class Player:
         try:
             decisions = self._caller.decide(list(map(self._policy_input, numbers)))
         except BudgetExhausted as error:
-            self._give_up(numbers, range(self.pool.width), error)
+            self._lose_waiting(numbers, range(self.pool.width), error)
             return False
         version = self.policy.version
         for number, decision in zip(numbers, decisions, strict=True):

@@ -29,8 +29,8 @@ from rollout.observe.hosts import HostFigures
 
 _GRACE_S = 0.25  # time for a game with its own timeout to report it
 _LAUNCH_POLL_S = 0.1  # interval between requests for a permit to launch
-_LOOK_S = 5.0  # between two looks at the processes of the games
-_LAG_S = 1.0  # woken so much too late, we did not run, and nor may the games have
+_INSPECT_S = 5.0  # between two looks at the processes of the games
+_LAG_S = 1.0  # a wake-up later than this means that the machine was suspended
 _CLOSE_MARGIN_S = 2.0  # after the timeout of a graceful end, for a forced one
 
 HandleFactory = Callable[[Bridge, Path, Sequence[int], int], Handle]
@@ -82,7 +82,7 @@ class Pool:
         self._events: deque[Event] = deque()  # that are not the result of a command
         self._here: deque[int] = deque()  # instances with a command that runs here, oldest first
         self._next_due = NEVER
-        self._looked = time.monotonic()
+        self._inspected = time.monotonic()
         self._closed = self._woken = False
 
     def launch(self) -> None:
@@ -90,24 +90,24 @@ class Pool:
         now = self._next_due = time.monotonic()
         for pooled in self._pooled:
             pooled.due = now
-        self._fill(now)
+        self._launch_due(now)
 
-    def _fill(self, now: float) -> None:
+    def _launch_due(self, now: float) -> None:
         """Launches the games that are due, as far as the limit on launches allows."""
         if now < self._next_due:
             return
         for number, pooled in enumerate(self._pooled):
             if pooled.game is None and pooled.due is not None and pooled.due <= now:
-                self._launch_one(number, pooled)
+                self._launch_or_swap(number, pooled)
         self._next_due = min((s.due for s in self._pooled if s.due is not None), default=NEVER)
 
-    def _launch_one(self, number: int, pooled: PooledInstance) -> None:
+    def _launch_or_swap(self, number: int, pooled: PooledInstance) -> None:
         spare = self._spare() if number < self.instances else None
         if spare is not None:
             pooled.game, spare.game, spare.due = spare.game, None, time.monotonic()
             spare.incarnation += 1  # folders are named after it
             assert pooled.game is not None
-            self._forget(pooled.game)
+            self._unregister(pooled.game)
             self.counts["spared"] += 1
             self._events.append(Event(number, "launched"))
         else:
@@ -120,7 +120,7 @@ class Pool:
         pooled.due, pooled.quarantined, pooled.episodes = None, False, 0
 
     def _spare(self) -> PooledInstance | None:
-        """A spare whose game is launched and waits."""
+        """Returns a spare whose game is launched and waits; None if there is none."""
         spares = range(self.instances, len(self._pooled))
         return next((self._pooled[n] for n in spares if self.waiting(n)), None)
 
@@ -179,7 +179,7 @@ class Pool:
             OutOfTurnError: the instance is busy or not running.
         """
         pooled, game = self._waiting_instance(instance)
-        self._forget(game)
+        self._unregister(game)
         self._closer.close(game, self.deadlines.close_s)
         pooled.game, pooled.incarnation = None, pooled.incarnation + 1
         self.counts["recycled"] += 1
@@ -195,25 +195,25 @@ class Pool:
     def _command(self, number: int, phase: Phase, timeout_s: float, *arguments: Any) -> None:
         """Sends a command. ``recv`` notices a game that has already ended, as any failure."""
         pooled, game = self._waiting_instance(number)
-        pooled.phase, pooled.sent, pooled.trouble = phase, time.monotonic(), ""
+        pooled.phase, pooled.sent, pooled.send_error = phase, time.monotonic(), ""
         pooled.deadline = pooled.sent + timeout_s + _GRACE_S
         send = getattr(game.handle, "launch" if phase == "start" else phase)
         try:
             send(*arguments, timeout_s)
         except GameError as error:
-            pooled.deadline, pooled.trouble = 0.0, str(error)
+            pooled.deadline, pooled.send_error = 0.0, str(error)
         if game.handle.waitable is None:
             self._here.append(number)
 
     # -- events --------------------------------------------------------------------------------
 
     def watch(self, descriptor: int) -> None:
-        """Lets ``recv`` return without events once a file descriptor is readable."""
+        """Registers a file descriptor; ``recv`` returns once it is readable, without events."""
         self._selector.register(descriptor, selectors.EVENT_READ)
 
     @property
     def busy(self) -> bool:
-        """Whether an event will come: a command is pending, or a game will be launched."""
+        """True if an event will follow: a command is pending, or a game will be launched."""
         return bool(self._events) or any(s.expects for s in self._pooled[: self.instances])
 
     @property
@@ -241,12 +241,12 @@ class Pool:
         """
         if len(self._pooled) == 1 and self._pooled[0].runs_here:
             self._here.clear()
-            return self._collected([0])
+            return self._collect_all([0])
         end = NEVER if timeout_s is None else time.monotonic() + timeout_s
         while True:
             now = time.monotonic()
-            self._fill(now)
-            self._look(now)
+            self._launch_due(now)
+            self._inspect_games(now)
             if self._events:
                 events = list(self._events)
                 self._events.clear()
@@ -254,38 +254,41 @@ class Pool:
             if not self.busy:
                 raise OutOfTurnError("recv was called with no command in flight; send one first")
             # Spares have no events.
-            events = [e for e in self._hear(end) if e.instance < self.instances]
+            events = [e for e in self._next_events(end) if e.instance < self.instances]
             if events or self._woken or time.monotonic() >= end:
                 self._woken = False
                 return events
 
-    def _hear(self, end: float) -> list[Event]:
+    def _next_events(self, end: float) -> list[Event]:
         """Waits for the next event, at most until ``end``."""
         while self._here and not self._pooled[self._here[0]].runs_here:
             self._here.popleft()
         if self._here:
             # The one that has waited longest comes first, so that none starves.
-            ready = self._ready(0.0) if self._selector.get_map() else []
-            return self._collected(ready or [self._here.popleft()])
+            ready = self._select(0.0) if self._selector.get_map() else []
+            return self._collect_all(ready or [self._here.popleft()])
         pending = [(n, s) for n, s in enumerate(self._pooled) if s.phase is not None]
         wake = min([s.deadline for _, s in pending] + [self._next_wake(), end])
-        ready = self._ready(wake - time.monotonic())
+        ready = self._select(wake - time.monotonic())
         if (late := time.monotonic() - wake) > _LAG_S:
             for _, pooled in pending:
                 pooled.deadline += late
-        if ready and (events := self._collected(ready)):
+        if ready and (events := self._collect_all(ready)):
             return events
         now = time.monotonic()
-        return [self._overdue(n) for n, s in pending if s.deadline <= now]
+        return [self._time_out(n) for n, s in pending if s.deadline <= now]
 
     def _next_wake(self) -> float:
-        """When to wake up without an event: soon, to measure how long this process did not run."""
+        """Returns the time to wake up without an event, at most a second ahead.
+
+        A later return shows for how long this process did not run.
+        """
         now = time.monotonic()
         # If it is due and not launched, too many are being launched.
         return min(now + _LAG_S, max(self._next_due, now + _LAUNCH_POLL_S))
 
-    def _ready(self, pause_s: float) -> list[int]:
-        """Instances in other processes that have replied, after at most ``pause_s`` seconds."""
+    def _select(self, pause_s: float) -> list[int]:
+        """Returns instances in other processes that replied within ``pause_s`` seconds."""
         numbers, wait_s = [], None if pause_s == NEVER else max(0.0, pause_s)
         for key, _ in self._selector.select(wait_s):
             if key.data is None:
@@ -300,8 +303,8 @@ class Pool:
                 numbers.append(key.data)
         return sorted(numbers)
 
-    def _collected(self, numbers: Sequence[int]) -> list[Event]:
-        """The events of those instances whose results are complete."""
+    def _collect_all(self, numbers: Sequence[int]) -> list[Event]:
+        """Returns the events of those instances whose results are complete."""
         return [event for n in numbers if (event := self._collect(n)) is not None]
 
     def _collect(self, number: int) -> Event | None:
@@ -309,8 +312,8 @@ class Pool:
         game = pooled.game
         assert game is not None
         assert pooled.phase is not None
-        if pooled.trouble and pooled.runs_here:  # it has nothing to reply
-            return self._fail(number, pooled.trouble)
+        if pooled.send_error and pooled.runs_here:  # it has nothing to reply
+            return self._fail(number, pooled.send_error)
         begun = time.monotonic() if game.handle.waitable is None else pooled.sent
         try:
             frame = game.handle.result()
@@ -328,18 +331,18 @@ class Pool:
         pooled.phase = None
         return Event(number, kind, frame, seconds)
 
-    def _overdue(self, number: int) -> Event:
+    def _time_out(self, number: int) -> Event:
         pooled = self._pooled[number]
         if pooled.deadline == 0.0:
-            return self._fail(number, pooled.trouble)
+            return self._fail(number, pooled.send_error)
         limit = pooled.deadline - pooled.sent - _GRACE_S
         return self._fail(number, f"no answer to {pooled.phase} within {limit:g} s")
 
-    def _look(self, now: float) -> None:
-        """Looks at the games at intervals; kills those above the memory limit, or stopped."""
-        if now < self._looked + _LOOK_S:
+    def _inspect_games(self, now: float) -> None:
+        """Inspects the games at intervals; kills those that are stopped or use too much memory."""
+        if now < self._inspected + _INSPECT_S:
             return
-        self._looked = now
+        self._inspected = now
         for number, pooled in enumerate(self._pooled):
             fault = "" if pooled.game is None else pooled.game.fault(self.host.memory_mb)
             # A waiting instance dies at its next command; a spare gets no commands.
@@ -357,7 +360,7 @@ class Pool:
         assert game is not None
         now = time.monotonic()
         notice = game.handle.death_notice()
-        self._forget(game)
+        self._unregister(game)
         self._closer.kill(game)
         pooled.incarnation += 1
         self.counts["failed"] += 1
@@ -372,16 +375,21 @@ class Pool:
             self._plan(pooled, now + rest, quarantined=True)
             notice += f"; the instance is in quarantine for {rest:g} s"
         return Event(
-            *(number, "failed", None, now - pooled.sent, phase, f"{reason} [{notice}]", trace),
+            number,
+            "failed",
+            seconds=now - pooled.sent,
+            phase=phase,
+            reason=f"{reason} [{notice}]",
+            trace=trace,
             replaced=pause is not None,
         )
 
     def _plan(self, pooled: PooledInstance, due: float, *, quarantined: bool = False) -> None:
         pooled.due, pooled.quarantined = due, quarantined
         self._next_due = min(self._next_due, due)
-        self._fill(time.monotonic())
+        self._launch_due(time.monotonic())
 
-    def _forget(self, game: Game) -> None:
+    def _unregister(self, game: Game) -> None:
         game.release()
         if game.handle.waitable is not None:
             with contextlib.suppress(KeyError):  # it may have died before
@@ -393,7 +401,7 @@ class Pool:
         for pooled in self._pooled:
             game, pooled.game, pooled.phase, pooled.due = pooled.game, None, None, None
             if game is not None:
-                self._forget(game)
+                self._unregister(game)
                 self._closer.close(game, self.deadlines.close_s)
         self._closer.wait(self.deadlines.close_s + _CLOSE_MARGIN_S)
         self._selector.close()

@@ -63,12 +63,12 @@ class MarkedProcess:
 
 @dataclass(frozen=True)
 class Swept:
-    """What a sweep found and removed; after a dry run, what it would remove.
+    """Processes and folders that a sweep removed; after a dry run, those it would remove.
 
     Attributes:
         processes: games whose owner is dead, and their subprocesses.
         folders: temporary folders whose owner is dead.
-        left: what could not be removed, with the reason.
+        left: processes and folders that could not be removed, with the reason.
     """
 
     processes: tuple[MarkedProcess, ...] = ()
@@ -113,7 +113,7 @@ def owner_mark() -> str:
 
 
 def owner_lives(mark: str) -> bool:
-    """Returns whether the owner of that mark lives, or may live: another namespace's might."""
+    """Returns False if the owner of a mark is dead; True if it lives or is in another namespace."""
     parts = mark.split(":")
     if len(parts) not in {2, 3} or not all(part.isdigit() for part in parts):
         return True  # not of our making
@@ -123,7 +123,7 @@ def owner_lives(mark: str) -> bool:
 
 
 def game_marks() -> dict[str, str]:
-    """Returns what a game that this process launches has in its environment.
+    """Returns the marks for the environment of a game that this process launches.
 
     The run comes from this process's own ``GAMUT_RUN_ID``; the game gets a name of its own.
     """
@@ -186,7 +186,7 @@ def _kill_all(chosen: Callable[[MarkedProcess], bool]) -> list[MarkedProcess]:
 
 
 def _kill(process: MarkedProcess) -> int | None:
-    """Kills one process, never a later one of its number; returns what tells of its end."""
+    """Kills one process, never a later one of its number; returns a descriptor of its end."""
     try:
         descriptor = os.pidfd_open(process.pid)
     except ProcessLookupError:
@@ -241,7 +241,7 @@ def sweep_orphans(*, dry_run: bool = False, temporary: Path | None = None) -> Sw
     Takes a few milliseconds, so every run begins with it.
 
     Args:
-        dry_run: only say what there is.
+        dry_run: whether nothing is killed or removed.
         temporary: where our temporary folders are; by default where temporary files go, and where
             those of Ray do.
     """

@@ -9,7 +9,7 @@ from typing import Any
 import ray
 from ray.exceptions import GetTimeoutError, ObjectLostError, RayActorError, RayTaskError
 
-from rollout.cluster.resources import Node, asked_by, fits, lacking, read_nodes
+from rollout.cluster.resources import Node, fits, missing_resources, read_nodes, requested_resources
 from rollout.errors import GamutError
 from rollout.host.actors import ActorLost, Pulse, Supervisor
 from rollout.host.hosting import HostPlan
@@ -24,8 +24,8 @@ _FETCH_S = 120.0  # deadline to fetch a result that is ready
 class Watched:
     """Mixin for classes whose actors are supervised; they must define ``pulse``."""
 
-    def sign(self) -> tuple[str, Pulse]:
-        """Returns the id of Ray's node that the actor runs on, and its pulse."""
+    def machine_and_pulse(self) -> tuple[str, Pulse]:
+        """Returns the id of the Ray node on which the actor runs, and its pulse."""
         pulse: Pulse = self.pulse()  # type: ignore[attr-defined] # of the class that mixes this in
         return str(ray.get_runtime_context().get_node_id()), pulse
 
@@ -66,10 +66,10 @@ class RayLauncher:
         return actor.remote(*self._arguments(number, incarnation))
 
     @staticmethod
-    def ask(handle: Any) -> Any:
+    def request_pulse(handle: Any) -> Any:
         """See ``Launcher``."""
         require_ray()
-        return handle.sign.options(concurrency_group=_WATCH).remote()
+        return handle.machine_and_pulse.options(concurrency_group=_WATCH).remote()
 
     def wait(self, references: Sequence[Any], timeout_s: float) -> list[Any]:
         """See ``Launcher``; waits for all at once: the cost does not grow with their number."""
@@ -88,20 +88,21 @@ class RayLauncher:
         return fetch(reference, _FETCH_S)
 
     def kill(self, handle: Any) -> None:
-        """See ``Launcher``; nothing can be asked of a Ray that has died, and its actors end."""
+        """See ``Launcher``; does nothing if Ray has died, since its actors end with it."""
         if not lost():
             ray.kill(handle)
 
     def machines(self) -> Sequence[str]:
         """See ``Launcher``."""
         require_ray()
-        asked, alive = asked_by(self._options), [n for n in ray.nodes() if n["Alive"]]
-        return [n["NodeID"] for n in alive if fits(Node("", n["Resources"]), asked)]
+        requested = requested_resources(self._options)
+        alive = [n for n in ray.nodes() if n["Alive"]]
+        return [n["NodeID"] for n in alive if fits(Node("", n["Resources"]), requested)]
 
-    def lacks(self) -> str:
+    def missing_resources(self) -> str:
         """See ``Launcher``."""
         require_ray()
-        return lacking(asked_by(self._options), read_nodes())
+        return missing_resources(requested_resources(self._options), read_nodes())
 
 
 def close_hosts(supervisor: Supervisor, plan: HostPlan) -> None:

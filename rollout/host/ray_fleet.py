@@ -1,4 +1,4 @@
-"""Hosts in many Ray actors; fragments are returned in the order in which they are ready."""
+"""Hosts in Ray actors, whose fragments are returned in the order of their completion."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from rollout.host.schedule import Ledger, Schedule
 
 log = logging.getLogger(__name__)
 
-_RELIEF_S = 30.0  # after which idle hosts play the episodes of one that has not appeared
+_LATE_S = 30.0  # after which idle hosts play the episodes of one that has not appeared
 
 
 @dataclass
@@ -32,14 +32,14 @@ class _Host:
         ledger: the episodes that it holds.
         want: number of episodes to keep in its queue.
         waiting: number of episodes in its queue that no slot has taken.
-        relieved: whether its actor was killed because it did not appear while others were idle.
+        withdrawn: whether its actor was killed because it did not appear while others were idle.
     """
 
     actor: Actor
     ledger: Ledger
     want: int
     waiting: int = 0
-    relieved: bool = False
+    withdrawn: bool = False
 
 
 class RayFleet:
@@ -99,12 +99,12 @@ class RayFleet:
             BudgetExhausted: no actor is left; see ``Supervisor.require_available``.
         """
         self._schedule = schedule
-        self._call_back()
+        self._relaunch_withdrawn()
         while True:
             self._check()
             self.supervisor.poll()
-            self._relieve(schedule)
-            self._ask(schedule)
+            self._reassign_late(schedule)
+            self._fill_requests(schedule)
             if not any(host.actor.requests for host in self._hosts):
                 if schedule.exhausted:
                     return
@@ -112,8 +112,8 @@ class RayFleet:
             for actor in self.supervisor.wait():
                 yield from self._take(self._hosts[actor.number])
 
-    def _ask(self, schedule: Schedule) -> None:
-        """Keeps every actor supplied with episodes and with requests."""
+    def _fill_requests(self, schedule: Schedule) -> None:
+        """Keeps every actor supplied with episodes and requests for fragments."""
         most = self.plan.host.max_in_flight or 2
         for host in self._hosts:
             actor = host.actor
@@ -126,7 +126,7 @@ class RayFleet:
                 actor.requests.append(self._request(actor, starts))
 
     def _request(self, actor: Actor, starts: Sequence[Start]) -> Any:
-        """Asks an actor for fragments; returns the reference to its reply."""
+        """Requests fragments of an actor; returns the reference to its reply."""
         return actor.handle.play.remote(starts, *self._weights)
 
     def _take(self, host: _Host) -> Sequence[Fragment]:
@@ -143,14 +143,14 @@ class RayFleet:
         losses = [loss for fragment in fragments for loss in fragment.losses]
         host.ledger.settle(results, losses, report.abandoned)
         if not fragments and not actor.requests and host.ledger.held:
-            # It has nothing left to play but still holds episodes: they were dropped on the way.
+            # It has nothing left to play but still holds episodes, which were dropped.
             self._play_again(host, "the host has forgotten it", "actor")
-        # Short episodes need a longer queue than there are slots; long ones must not pile up in it.
+        # Short episodes need a longer queue than there are slots; long ones must not wait in it.
         host.want = max(self.plan.slots, len(results) + 1)
         return fragments
 
-    def _relieve(self, schedule: Schedule) -> None:
-        """Lets idle hosts play the episodes of hosts that have not appeared.
+    def _reassign_late(self, schedule: Schedule) -> None:
+        """Returns the episodes of hosts that have not appeared to the schedule, for idle hosts.
 
         After the loss of a node there may be no room for its actors until another node joins.
         """
@@ -162,21 +162,21 @@ class RayFleet:
         now = self.supervisor.clock()
         for host in self._hosts:
             actor, held = host.actor, host.ledger.held
-            late = actor.pulse is None and now - actor.moved > _RELIEF_S
+            late = actor.pulse is None and now - actor.last_progress > _LATE_S
             if late and actor.handle is not None and held:
                 self.supervisor.withdraw(actor)
-                host.relieved, host.waiting = True, 0
+                host.withdrawn, host.waiting = True, 0
                 schedule.give_back(held.values())  # not begun, so not an attempt
                 log.warning(
                     "host %d has not appeared; others play its %d episodes", actor.number, len(held)
                 )
                 held.clear()
 
-    def _call_back(self) -> None:
-        """Launches the actors again that were relieved."""
+    def _relaunch_withdrawn(self) -> None:
+        """Launches the withdrawn actors again."""
         for host in self._hosts:
-            if host.relieved:
-                host.relieved = False
+            if host.withdrawn:
+                host.withdrawn = False
                 self.supervisor.launch(host.actor)
 
     def failed(self, actor: Actor, reason: str, phase: Phase) -> None:
@@ -202,9 +202,9 @@ class RayFleet:
 
 
 class OneThreadHost(Watched, GameHost):
-    """A host in an actor that uses one thread: many actors with many threads slow each other down.
+    """A host whose libraries use one thread, since many actors share the processors.
 
-    Ray limits OpenMP by the processors of the actor; other libraries are limited here, before a
+    Ray limits OpenMP by the processors of the actor; OpenCV and Numba are limited here, before a
     bridge or a policy imports them.
     """
 

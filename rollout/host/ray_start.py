@@ -36,9 +36,9 @@ _AFTER = (
 )
 _REMOVE_S = 5.0  # for Ray's processes to end, which write their logs until then
 LONGEST_S = 300
-"""How long each part of Ray may take to start."""
+"""Seconds that each part of Ray may take to start."""
 
-_TELL_S = 30.0  # between two lines while it starts
+_LOG_S = 30.0  # between two lines while it starts
 _AGAIN_S = 0.1
 _PATIENCE = {
     "RAY_gcs_server_port_wait_time_s": LONGEST_S,
@@ -50,7 +50,7 @@ _PARTS = ("start_gcs_server", "start_api_server", "start_log_monitor", "start_ra
 _LISTEN = "dashboard_agent_listen_port"
 _AGENT_PORTS = ("metrics_agent_port", "metrics_export_port", "runtime_env_agent_port", _LISTEN)
 _SHOWN = 5  # lines of each log of Ray
-_LOOKS, _LOOK_S = 5, 0.02  # a process that has just begun has no arguments yet
+_SCANS, _SCAN_S = 5, 0.02  # a process that has just begun has no arguments yet
 
 
 def private_folder() -> Path:
@@ -67,7 +67,10 @@ def private_folder() -> Path:
         log.warning(
             "Ray's files are in %s, because the path of %s is too long for its sockets; set %s to "
             "a folder whose path has at most %d bytes to have them elsewhere",
-            *(place, wanted, RAY_TMPDIR, room),
+            place,
+            wanted,
+            RAY_TMPDIR,
+            room,
         )
     folder = owned_workdir(_PREFIX, place)
     atexit.register(remove_workdir, folder)
@@ -89,7 +92,7 @@ def remove_session(private: Path) -> None:
         threading.Event().wait(_AGAIN_S)
 
 
-class _Clock:
+class _InterruptibleTime:
     """The module ``time`` for Ray, with a ``sleep`` that a signal ends."""
 
     def __init__(self, stopping: Callable[[], int]) -> None:
@@ -103,7 +106,7 @@ class _Clock:
         threading.Event().wait(seconds)
 
 
-class _Imports(MetaPathFinder):
+class _InterruptibleImports(MetaPathFinder):
     """Finds no module; raises before the next one is imported once a signal has come."""
 
     def __init__(self, stopping: Callable[[], int]) -> None:
@@ -122,12 +125,12 @@ def _require_no_signal(stopping: Callable[[], int]) -> None:
 
 @contextlib.contextmanager
 def stoppable_imports(stopping: Callable[[], int]) -> Iterator[None]:
-    """Inside, a signal ends an import of many modules between two of them.
+    """Context in which a signal ends an import of many modules between two of them.
 
     Args:
         stopping: returns the number of a signal that arrived; 0 for none.
     """
-    finder = _Imports(stopping)
+    finder = _InterruptibleImports(stopping)
     sys.meta_path.insert(0, finder)
     try:
         yield
@@ -154,7 +157,7 @@ def agent_ports() -> Iterator[dict[str, int]]:
 
 @contextlib.contextmanager
 def known_ports(ray: Any, ports: Mapping[str, int]) -> Iterator[None]:
-    """Inside, a raylet is given the ports of its agents when it starts.
+    """Context in which a new raylet gets the ports of its agents.
 
     It ends itself unless they tell it their ports within 15 s, where it does not know them. No
     setting changes that (github.com/ray-project/ray/issues/65983).
@@ -182,8 +185,8 @@ def known_ports(ray: Any, ports: Mapping[str, int]) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def patient(ray: Any, stopping: Callable[[], int]) -> Iterator[None]:
-    """Inside, Ray may take minutes to start, which is told; what ends early is an error.
+def extended_timeouts(ray: Any, stopping: Callable[[], int]) -> Iterator[None]:
+    """Context in which Ray may take minutes to start; a part that ends is an error.
 
     A signal ends the start where Ray starts a part of it or waits for one: elsewhere that might
     crash the interpreter.
@@ -197,7 +200,7 @@ def patient(ray: Any, stopping: Callable[[], int]) -> Iterator[None]:
     services = ray._private.services
     began, started = time.monotonic(), []
     before = {name: getattr(services, name) for name in ("get_node", "time", *_PARTS)}
-    told = threading.Event()
+    started_all = threading.Event()
 
     def starting(name: str) -> Callable[..., Any]:
         def start(*arguments: Any, **more: Any) -> Any:
@@ -223,27 +226,29 @@ def patient(ray: Any, stopping: Callable[[], int]) -> Iterator[None]:
             threading.Event().wait(_AGAIN_S)
 
     _shorten_waits(ray)
-    threading.Thread(target=_tell, args=(told,), name="ray-start", daemon=True).start()
+    thread = threading.Thread(target=_log_slow_start, args=(started_all,), daemon=True)
+    thread.start()
     replaced: dict[str, Any] = {name: starting(name) for name in _PARTS}
-    replaced |= {"get_node": get_node, "time": _Clock(stopping)}
+    replaced |= {"get_node": get_node, "time": _InterruptibleTime(stopping)}
     for name, value in replaced.items():
         setattr(services, name, value)
     try:
         yield
     finally:
-        told.set()
+        started_all.set()
         for name, function in before.items():
             setattr(services, name, function)
 
 
-def _tell(started: threading.Event) -> None:
-    """Tells that Ray takes long, until it has started."""
+def _log_slow_start(started: threading.Event) -> None:
+    """Logs at intervals that Ray has not started, until it has."""
     began = time.monotonic()
-    while not started.wait(_TELL_S):
+    while not started.wait(_LOG_S):
         log.warning(
             "Ray has not started after %.0f s, because this machine is busy; each of its parts "
             "is given %d s",
-            *(time.monotonic() - began, LONGEST_S),
+            time.monotonic() - began,
+            LONGEST_S,
         )
 
 
@@ -256,18 +261,18 @@ def _shorten_waits(ray: Any) -> None:
 
 def kill_parts(folder: Path) -> None:
     """Kills every process below this one that has its files in a folder, and all below those."""
-    for _ in range(_LOOKS):
+    for _ in range(_SCANS):
         files = os.fsencode(folder)
         own = [p for p in descendants(os.getpid()) if files in read(f"/proc/{p}/cmdline")]
         below = [each for pid in own for each in descendants(pid)]
         for pid in dict.fromkeys((*own, *below)):
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
-        threading.Event().wait(_LOOK_S)
+        threading.Event().wait(_SCAN_S)
 
 
-def tell_logs(folder: Path) -> None:
-    """Logs the last errors that Ray itself has logged in a folder of sessions."""
+def log_errors(folder: Path) -> None:
+    """Logs the last errors in Ray's own logs, in a folder of sessions."""
     for path in sorted(folder.glob("session_2*/logs/*")):
         if path.stem not in ("raylet", "gcs_server") or not path.is_file():
             continue

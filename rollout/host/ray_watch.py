@@ -1,7 +1,8 @@
-"""Notices within seconds that Ray has died on this machine, or its head anywhere.
+"""Detection, within seconds, of the death of Ray on this machine, or of its head anywhere.
 
-Ray itself needs a minute for its head, and then ends this process. When its raylet is dead, the
-next object that this process stores ends it at once. So nothing may be asked of a lost Ray.
+Ray itself needs a minute to detect the death of its head, and then ends this process. When its
+raylet is dead, the next object that this process stores ends it at once. So no request may be sent
+to a Ray that has died.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ _HEAD = "Ray's head"
 
 @dataclass
 class _Part:
-    """A process of Ray on this machine, without which nothing works."""
+    """A required process of Ray on this machine."""
 
     name: str
     pid: int
@@ -49,8 +50,8 @@ class _Part:
     def __post_init__(self) -> None:
         self.descriptor = os.pidfd_open(self.pid)
 
-    def how(self) -> str:
-        """Returns how it ended; empty while it lives. For several threads at once."""
+    def ending(self) -> str:
+        """Returns how it ended; empty while it lives. Thread-safe."""
         ended = select.poll()
         ended.register(self.descriptor, select.POLLIN)
         if not ended.poll(0):
@@ -72,21 +73,21 @@ class RayWatch:
 
     def __init__(self, parts: list[_Part], head: tuple[str, int] | None) -> None:
         self._parts, self._head, self._lost = parts, head, ""
-        self._heard, self._warned = time.monotonic(), False
-        self._ran, self._told = time.monotonic(), False  # when no part was stopped
-        self._noticed, self._closed = threading.Event(), threading.Event()
-        self.last_words: Callable[[], str] | None = None
+        self._last_answer, self._warned = time.monotonic(), False
+        self._last_running, self._stop_warned = time.monotonic(), False  # when no part was stopped
+        self._acknowledged, self._closed = threading.Event(), threading.Event()
+        self.conclude_if_lost: Callable[[], str] | None = None
         self._thread = threading.Thread(target=self._run, name="ray-watch", daemon=True)
         self._thread.start()
 
     def lost(self) -> str:
-        """Returns which part of Ray has died, and how; empty while all live."""
-        self._lost = self._lost or next(filter(None, (part.how() for part in self._parts)), "")
+        """Returns the part of Ray that has died, and how; empty while all live."""
+        self._lost = self._lost or next(filter(None, (part.ending() for part in self._parts)), "")
         return self._lost
 
-    def notice(self) -> None:
-        """Notes that the main thread knows, and ends by itself."""
-        self._noticed.set()
+    def acknowledge(self) -> None:
+        """Records that the main thread knows of the death and will end by itself."""
+        self._acknowledged.set()
 
     def close(self) -> None:
         """Ends the watch; what was lost stays known."""
@@ -98,21 +99,21 @@ class RayWatch:
 
     def _run(self) -> None:
         while not self._closed.wait(_POLL_S):
-            self._ask_head()
-            self._look_for_stopped()
+            self._check_head()
+            self._check_stopped()
             if self.lost():
                 log.error("%s; the run ends", self._lost)
                 self._end()
                 return
 
-    def _ask_head(self) -> None:
+    def _check_head(self) -> None:
         if self._head is None:
             return
         host, port = self._head
         try:
             socket.create_connection(self._head, timeout=_ANSWER_S).close()
         except OSError as error:
-            silent = time.monotonic() - self._heard
+            silent = time.monotonic() - self._last_answer
             what = f"{_HEAD} at {host}:{port} does not answer ({error.strerror or error})"
             if silent > _GONE_S:
                 self._lost = self._lost or f"{what} for {silent:.0f} s"
@@ -120,33 +121,33 @@ class RayWatch:
                 self._warned = True
                 log.warning("%s; it is given %.0f s to come back", what, _GONE_S)
             return
-        self._heard, self._warned = time.monotonic(), False
+        self._last_answer, self._warned = time.monotonic(), False
 
-    def _look_for_stopped(self) -> None:
-        """A part that is stopped, as by SIGSTOP, answers nothing, and nobody is told."""
+    def _check_stopped(self) -> None:
+        """Detects a part that is stopped, as by SIGSTOP, and does not answer."""
         stopped = next((part for part in self._parts if is_stopped(part.pid)), None)
         if stopped is None:
-            self._ran, self._told = time.monotonic(), False
+            self._last_running, self._stop_warned = time.monotonic(), False
             return
-        silent = time.monotonic() - self._ran
+        silent = time.monotonic() - self._last_running
         what = f"Ray's {stopped.name} on this machine, process {stopped.pid}, is stopped"
         if silent > _GONE_S:
             self._lost = self._lost or f"{what} for {silent:.0f} s"
-        elif silent > _WARN_S and not self._told:
-            self._told = True
-            said = "%s; it is given %.0f s to be continued: kill -CONT %d"
-            log.warning(said, what, _GONE_S, stopped.pid)
+        elif silent > _WARN_S and not self._stop_warned:
+            self._stop_warned = True
+            message = "%s; it is given %.0f s to be continued: kill -CONT %d"
+            log.warning(message, what, _GONE_S, stopped.pid)
 
     def _end(self) -> None:
         """Ends the process if its main thread waits for Ray, which will never answer."""
         waited = 0.0
-        while not self._noticed.wait(_POLL_S) and not self._closed.is_set():
+        while not self._acknowledged.wait(_POLL_S) and not self._closed.is_set():
             waited = waited + _POLL_S if _is_in_ray() else 0.0
-            if waited >= _GRACE_S and self.last_words is not None:
+            if waited >= _GRACE_S and self.conclude_if_lost is not None:
                 try:
-                    told = self.last_words()
+                    saved = self.conclude_if_lost()
                 finally:
-                    say(f"ended short: {self._lost}. Saved: {told}; continue with --resume")
+                    say(f"ended short: {self._lost}. Saved: {saved}; continue with --resume")
                     os._exit(_ENDED_SHORT)
 
 
@@ -154,24 +155,24 @@ _current: RayWatch | None = None
 
 
 def lost(wait_s: float = 0.0) -> str:
-    """Returns which part of Ray has died, and how; empty while all live, or if there is no Ray.
+    """Returns the part of Ray that has died, and how; empty while all live, or if there is no Ray.
 
     Args:
-        wait_s: how long to wait for it.
+        wait_s: longest wait for a death, in seconds.
     """
     end = time.monotonic() + wait_s
     while _current is not None:
-        found = _current.lost()
-        if found:
-            _current.notice()
-        if found or time.monotonic() >= end:
-            return found
+        death = _current.lost()
+        if death:
+            _current.acknowledge()
+        if death or time.monotonic() >= end:
+            return death
         threading.Event().wait(0.1)
     return ""
 
 
 def lost_after(error: BaseException) -> str:
-    """Returns which death of a part of Ray has caused an error; empty if none has."""
+    """Returns the death of a part of Ray that caused an error; empty if none did."""
     of_ray = any(each.__module__.startswith("ray.") for each in type(error).__mro__)
     return lost(_DETECT_S if of_ray else 0.0)
 
@@ -191,19 +192,19 @@ def require_ray(*, head: bool = True) -> None:
 
 
 @contextlib.contextmanager
-def last_words(conclude: Callable[[], str]) -> Iterator[None]:
-    """Inside, ``conclude`` is called if the main thread waits in vain for a Ray that has died.
+def conclude_if_lost(conclude: Callable[[], str]) -> Iterator[None]:
+    """Context in which ``conclude`` is called if the main thread waits for a Ray that has died.
 
-    It writes the results, and returns a sentence on the progress; then the process ends.
+    ``conclude`` writes the results and returns a sentence on the progress; then the process ends.
     """
     watch = _current
     if watch is not None:
-        watch.last_words = conclude
+        watch.conclude_if_lost = conclude
     try:
         yield
     finally:
         if watch is not None:
-            watch.last_words = None
+            watch.conclude_if_lost = None
 
 
 @contextlib.contextmanager
@@ -222,7 +223,7 @@ def watched(ray: Any) -> Iterator[None]:
 
 
 def forget() -> None:
-    """Forgets the cluster, after it was left."""
+    """Clears the watched cluster, after it was left."""
     global _current  # noqa: PLW0603 - see above
     _current = None
 
@@ -254,7 +255,7 @@ def _listener(path: str) -> int:
 
 
 def _is_in_ray() -> bool:
-    """Whether the main thread executes code of Ray, not of ours or of torch."""
+    """True if the main thread executes code of Ray."""
     ray = sys.modules.get("ray")
     folder = f"{Path(getattr(ray, '__file__', None) or '/').parent}/"
     frame = sys._current_frames().get(threading.main_thread().ident or 0)

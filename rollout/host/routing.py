@@ -51,7 +51,7 @@ class Link(Protocol):
 
 
 class Router:
-    """Asks one of several servers, and another if that one does not answer.
+    """Sends requests to one of several servers, and to another if that one does not answer.
 
     Each client prefers one server, so that clients are spread evenly. If it is not available, the
     client asks the one with the fewest waiting rows, as far as it knows.

@@ -1,4 +1,4 @@
-"""Which episode a free slot plays next, and how often each state was played."""
+"""Schedules of episodes, counts of visits to states, and records of episodes in progress."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class Schedule:
         return out
 
     def _due(self, episode: int) -> bool:
-        """Whether an episode may be played now; if not, the schedule hands it out later."""
+        """Returns True if an episode may be played now; otherwise it is handed out later."""
         del episode
         return True
 
@@ -118,7 +118,7 @@ class Schedule:
 
     @property
     def exhausted(self) -> bool:
-        """Whether ``take`` would return nothing."""
+        """True if ``take`` would return nothing."""
         if self._stopped:
             return True
         return not self._again and self._episodes is not None and self._cursor >= self._episodes
@@ -169,7 +169,7 @@ class Schedule:
 
 
 class Visits:
-    """How many episodes from each state of a set ended, terminated or truncated.
+    """Counts of the episodes from each state of a set that were terminated or truncated.
 
     Lost episodes are not counted, since they are retried. A set of up to ``COUNTED`` states is
     counted state by state. For a larger set only the number of episodes is kept. Since a schedule

@@ -15,8 +15,8 @@ from typing import Any
 from rollout.cluster.addresses import (
     ADDRESS,
     Mode,
+    configured_mode,
     find_token,
-    given_mode,
     require_cluster,
     set_mode,
     write_own_token,
@@ -25,14 +25,14 @@ from rollout.errors import ConfigError, RayUnavailable
 from rollout.host.processes import RUN_ID, remove_workdir
 from rollout.host.ray_start import (
     agent_ports,
+    extended_timeouts,
     kill_parts,
     known_ports,
-    patient,
+    log_errors,
     private_folder,
     remove_session,
     session_folder,
     stoppable_imports,
-    tell_logs,
 )
 from rollout.host.ray_watch import forget, lost, watched
 from rollout.signals import leave_abruptly
@@ -40,40 +40,38 @@ from rollout.signals import leave_abruptly
 log = logging.getLogger(__name__)
 
 _IN_JOB = "RAY_JOB_CONFIG_JSON_ENV_VAR"  # set by Ray inside `ray job submit`
-_HERE = ("", "local")  # addresses that mean: start a cluster
-_FIND = "auto"  # the address that means: join the cluster on this machine
+_HERE = ("", "local")  # addresses for which a cluster is started
+_AUTO = "auto"  # address of the cluster on this machine
 
 
-def _decide_for_own(folder: Path) -> None:
+def _set_own_authentication(folder: Path) -> None:
     """Sets the authentication of our own cluster: by a token in its private folder.
 
     Its ports listen on every interface, so without authentication anyone could run code. Other
     settings in the environment take precedence.
     """
-    wish = given_mode()
-    if wish == "disabled":
-        return
-    if wish == "token" and find_token() is not None:
+    mode = configured_mode()
+    if mode == "disabled" or (mode == "token" and find_token() is not None):
         return
     set_mode("token", write_own_token(folder))
 
 
-def _asked(address: str | None) -> tuple[str | None, str]:
+def _target_of(address: str | None) -> tuple[str | None, str]:
     """Returns the address to join (None to start a cluster) and its name for messages."""
     given = os.environ.get(ADDRESS, "") if address is None else address
     key = ADDRESS if address is None else "ray.address"
     if given not in _HERE:
         return given, key
-    return (_FIND if _IN_JOB in os.environ else None), key
+    return (_AUTO if _IN_JOB in os.environ else None), key
 
 
-def _found(address: str, key: str) -> tuple[str, Mode]:
+def _find_cluster(address: str, key: str) -> tuple[str, Mode]:
     """Returns the address and the authentication of a cluster, after a request to it.
 
     Raises:
         ConfigError: it is not there, or it refuses us; raised within seconds.
     """
-    if address == _FIND:
+    if address == _AUTO:
         address = _running_here(key)
     return address, require_cluster(address, key=key)
 
@@ -90,10 +88,10 @@ def _running_here(key: str) -> str:
     )
 
     try:
-        return str(canonicalize_bootstrap_address_or_die(_FIND))
+        return str(canonicalize_bootstrap_address_or_die(_AUTO))
     except ConnectionError as error:
         raise ConfigError(
-            f"{key}={_FIND}: no cluster runs here; start one by `ray start --head`, give "
+            f"{key}={_AUTO}: no cluster runs here; start one by `ray start --head`, give "
             f"the HOST:PORT of another, or leave ray.address empty"
         ) from error
 
@@ -113,9 +111,9 @@ def require_session(address: str | None = None) -> None:
     Raises:
         ConfigError: there is no cluster at the address, or it refuses us.
     """
-    target, key = _asked(address)
+    target, key = _target_of(address)
     if target is not None and not _is_running():
-        _found(target, key)
+        _find_cluster(target, key)
 
 
 def _start(
@@ -131,15 +129,15 @@ def _start(
         RayUnavailable: Ray does not start.
         KeyboardInterrupt: ``stopping`` named a signal.
     """
-    _decide_for_own(folder)
+    _set_own_authentication(folder)
     try:
         with stoppable_imports(stopping):
             ray = _load()
             log.info("starting Ray on this machine")
             with (
-                _handler_kept(ray._private.utils),
+                _keep_sigterm_handler(ray._private.utils),
                 known_ports(ray, ports),
-                patient(ray, stopping),
+                extended_timeouts(ray, stopping),
             ):
                 ray.init(
                     address="local",
@@ -154,7 +152,7 @@ def _start(
         remove_workdir(folder)
         raise
     except Exception as error:  # Ray raises any kind
-        tell_logs(session_folder(folder))
+        log_errors(session_folder(folder))
         _abandon(folder)
         raise RayUnavailable(
             f"Ray cannot start on this machine: {error}; check its memory, its disk and what "
@@ -199,7 +197,7 @@ def _join(target: str, *, as_in_job: bool) -> None:
     if not as_in_job:
         more["address"] = target
     try:
-        with _handler_kept(ray._private.utils):
+        with _keep_sigterm_handler(ray._private.utils):
             ray.init(**more, logging_level=logging.WARNING)
     except (ConnectionError, RuntimeError) as error:
         if isinstance(error, RuntimeError) and "ersion mismatch" not in str(error):
@@ -240,7 +238,7 @@ def ray_session(
     if _is_running():
         yield
         return
-    target, key = _asked(address)
+    target, key = _target_of(address)
     with ExitStack() as held:
         folder = None
         if target is None:
@@ -248,7 +246,7 @@ def ray_session(
             ports = held.enter_context(agent_ports())
             _start(folder, ports, num_cpus=num_cpus, stopping=stopping)
         else:
-            target, mode = _found(target, key)
+            target, mode = _find_cluster(target, key)
             set_mode(mode)
             _join(target, as_in_job=_IN_JOB in os.environ and address is None)
         try:
@@ -282,7 +280,7 @@ def _leave(ray: Any) -> bool:
 
 
 @contextmanager
-def _handler_kept(utils: Any) -> Iterator[None]:
+def _keep_sigterm_handler(utils: Any) -> Iterator[None]:
     """Keeps the program's handler of SIGTERM, if it has one, while Ray starts.
 
     Ray would replace it by one that exits: in the middle of its start, or not at all, where Python

@@ -14,7 +14,7 @@ from rollout.host.referee import Referee
 
 
 class InstanceState(IntEnum):
-    """What an instance waits for.
+    """Event for which an instance waits.
 
     A slot of it either plays an episode, waits for its first frame (RESETTING), or is free.
     """
@@ -43,7 +43,7 @@ TRANSITIONS: dict[tuple[InstanceState, InstanceState], str] = {
     (InstanceState.STEPPING, InstanceState.IDLE): "last episode ended",
     (InstanceState.STEPPING, InstanceState.STARTING): "game failed",
 }
-"""Every transition there is, and what causes it."""
+"""All valid transitions, with their causes."""
 
 _POSSIBLE = [
     [(a, b) in TRANSITIONS for b in InstanceState] for a in InstanceState
@@ -51,10 +51,10 @@ _POSSIBLE = [
 
 
 class InstanceStates:
-    """The state of each instance of a player, and who is in which state.
+    """The state of each instance of a player.
 
     Args:
-        instances: how many there are; all begin as STARTING.
+        instances: number of instances; all begin as STARTING.
     """
 
     def __init__(self, instances: int) -> None:
@@ -88,7 +88,7 @@ class InstanceStates:
 
 @dataclass(slots=True)
 class Track:
-    """What is being played in one instance.
+    """Episodes in progress in one instance.
 
     Attributes:
         referee: judges its episodes.
@@ -109,7 +109,7 @@ class Track:
     resetting: list[tuple[int, Start]] = field(default_factory=list)
 
     def decide(self, decision: Decision, version: int) -> None:
-        """Takes the policy's decision for the next step."""
+        """Stores the policy's decision for the next step."""
         self.builder.write_decision(decision, version)
         self.memory, self.actions = decision.memory, decision.actions
         self.stops = decision.stops
@@ -117,7 +117,7 @@ class Track:
             self.referee.charge(decision.extras[CALLS])
 
     def vacate(self, slot: int) -> None:
-        """Frees a slot, and clears its memory, so that the policy can tell."""
+        """Frees a slot and clears its memory, as the policy expects of an idle slot."""
         self.free.append(slot)
         for rows in self.memory.values():
             rows[slot, ...] = 0

@@ -1,9 +1,9 @@
-"""When and where failed games and actors are restarted, and how many launch at once. No Ray.
+"""Restart rules of failed games and actors, and limits on concurrent launches. No Ray.
 
 The first failure is followed by a restart at once, further failures in a row by growing pauses.
-More failures within a window than the restart budget put a game into *quarantine*, a time without
-new games, and give an actor up. Older failures do not count, so that a run of weeks survives one
-failure a day; nor does the budget end a game that plays many steps for each failure.
+After more failures within a window than the restart budget, a game goes into *quarantine*, a time
+without new games, and an actor is abandoned. Older failures do not count, so that a run of weeks
+survives one failure a day; nor does the budget end a game that plays many steps for each failure.
 """
 
 from __future__ import annotations
@@ -82,9 +82,9 @@ def exhausted(games: str, host: HostConfig, reason: str) -> BudgetExhausted:
     """Returns the error that ends a run whose games all fail; names the keys that decide.
 
     Args:
-        games: how many there are, and of what.
-        host: how they are supervised.
-        reason: why the last one failed.
+        games: their number and kind, e.g. ``4 instances``.
+        host: configuration of their supervision.
+        reason: reason of the last failure.
     """
     window = "" if host.restart_window_s is None else f" within {host.restart_window_s:g} s"
     return BudgetExhausted(
@@ -96,7 +96,7 @@ def exhausted(games: str, host: HostConfig, reason: str) -> BudgetExhausted:
 
 
 def _count_recent(times: deque[float], now: float, window_s: float | None) -> int:
-    """Counts what happened within the window; forgets what happened before."""
+    """Returns the number of times within the window; removes older ones."""
     while times and window_s is not None and times[0] < now - window_s:
         times.popleft()
     return len(times)

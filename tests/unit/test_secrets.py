@@ -2,7 +2,7 @@
 
 import pytest
 
-from rollout.cluster.submit import describe, read_order
+from rollout.cluster.submit import describe, parse_submission
 from rollout.config import make_config
 from rollout.configuration.secrets import hidden, refuse_secrets
 from rollout.errors import ConfigError
@@ -54,12 +54,12 @@ def test_a_run_with_a_secret_is_not_begun(tmp_path):
 def test_a_job_shows_no_secret(tmp_path):
     (tmp_path / "a.py").touch()
     options = ["--working-dir", str(tmp_path), "--env", f"http_proxy=http://me:{SECRET}@h:1"]
-    order = read_order([*options, "--env", f"MY_KEY={SECRET}", "--", "python", "a.py"])
+    order = parse_submission([*options, "--env", f"MY_KEY={SECRET}", "--", "python", "a.py"])
     assert "http_proxy=http://***@h:1" in describe(order).replace("'", "")
     assert SECRET not in describe(order)
     assert sum("is shown, as it is" in note for note in order.notes) == 2
     with pytest.raises(ConfigError, match="the command holds a key") as told:
-        read_order([*options, "--", "python", "a.py", f"endpoint.url=http://me:{SECRET}@h"])
+        parse_submission([*options, "--", "python", "a.py", f"endpoint.url=http://me:{SECRET}@h"])
     assert SECRET not in str(told.value)
 
 

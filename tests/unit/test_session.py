@@ -22,9 +22,9 @@ import pytest
 
 from rollout.cluster import addresses
 from rollout.cluster.addresses import (
+    configured_mode,
     dashboard_url,
     find_token,
-    given_mode,
     is_this_machine,
     require_cluster,
     require_dashboard,
@@ -61,7 +61,7 @@ def environment(tmp_path, monkeypatch):
         monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setattr(addresses, "_ours", {})
-    monkeypatch.setattr(addresses, "_tell_ray", lambda: None)
+    monkeypatch.setattr(addresses, "_update_ray", lambda: None)
     monkeypatch.setattr(addresses, "_ANSWER_S", 2.0)
 
 
@@ -116,13 +116,13 @@ def inits(monkeypatch):
 )
 def test_the_mode_is_that_of_the_environment(monkeypatch, value, mode):
     monkeypatch.setenv("RAY_AUTH_MODE", value)
-    assert given_mode() == mode
+    assert configured_mode() == mode
 
 
 def test_a_mode_that_ray_does_not_have_is_refused(monkeypatch):
     monkeypatch.setenv("RAY_AUTH_MODE", "tokn")
     with pytest.raises(ConfigError, match=r"RAY_AUTH_MODE=tokn: expected token or disabled; set t"):
-        given_mode()
+        configured_mode()
 
 
 def test_tokens_are_found_in_the_order_that_ray_has(tmp_path, monkeypatch):
@@ -161,7 +161,7 @@ def test_a_token_of_our_own_is_for_this_user_only(tmp_path):
 def test_what_we_set_is_no_wish_of_the_user(tmp_path, monkeypatch):
     set_mode("token", tmp_path / "ours")
     assert os.environ["RAY_AUTH_MODE"] == "token"
-    assert given_mode() is None
+    assert configured_mode() is None
     assert find_token() is None
     set_mode("disabled")
     assert os.environ["RAY_AUTH_MODE"] == "disabled"
@@ -169,7 +169,7 @@ def test_what_we_set_is_no_wish_of_the_user(tmp_path, monkeypatch):
     monkeypatch.setenv("RAY_AUTH_MODE", "token")
     monkeypatch.setenv("RAY_AUTH_TOKEN_PATH", str(tmp_path / "theirs"))
     set_mode("token")
-    assert given_mode() == "token"
+    assert configured_mode() == "token"
     assert os.environ["RAY_AUTH_TOKEN_PATH"] == str(tmp_path / "theirs")
 
 
@@ -492,7 +492,7 @@ def started(raylet, stopping=lambda: 0):
         with (
             ray_start.agent_ports() as ports,
             ray_start.known_ports(ray, ports),
-            ray_start.patient(ray, stopping),
+            ray_start.extended_timeouts(ray, stopping),
         ):
             services.start_raylet()
             return services.get_node()
@@ -502,7 +502,7 @@ def started(raylet, stopping=lambda: 0):
 
 def test_a_busy_machine_may_take_minutes_to_start_ray(monkeypatch, caplog):
     monkeypatch.setattr(ray_start, "_AGAIN_S", 0.01)
-    monkeypatch.setattr(ray_start, "_TELL_S", 0.02)
+    monkeypatch.setattr(ray_start, "_LOG_S", 0.02)
     for name in ray_start._PATIENCE:
         monkeypatch.setenv(name, "7")
         monkeypatch.delenv(name)

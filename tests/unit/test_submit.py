@@ -30,13 +30,13 @@ from rollout.cluster.package import (
 from rollout.cluster.resources import (
     Node,
     actor_options,
-    asked_by,
     fits,
-    lacking,
+    missing_resources,
+    requested_resources,
     require_bundles,
     require_resources,
 )
-from rollout.cluster.submit import describe, read_order, run
+from rollout.cluster.submit import describe, parse_submission, run
 from rollout.errors import ConfigError
 
 pytestmark = pytest.mark.heavy
@@ -217,7 +217,7 @@ def test_sizes_are_reported_in_words_of_people():
 
 
 def order(folder, *options, command=("python", "scripts/train.py")):
-    return read_order(["--working-dir", str(folder), *options, "--", *command])
+    return parse_submission(["--working-dir", str(folder), *options, "--", *command])
 
 
 def wrong(folder, *options, **more):
@@ -380,7 +380,7 @@ def test_wrong_options_are_reported(folder, options, said):
 @pytest.mark.parametrize("argv", [[], ["--"], ["--", " "], ["python", "scripts/train.py"]])
 def test_without_a_command_nothing_is_sent(argv):
     with pytest.raises(ConfigError, match=r"write it after --|unrecognized arguments"):
-        read_order(argv)
+        parse_submission(argv)
 
 
 def test_a_script_that_is_not_there_is_reported_with_the_nearest(folder):
@@ -778,12 +778,14 @@ def test_actors_are_placed_by_what_their_games_need():
 )
 def test_what_no_machine_has_is_named(options, said):
     nodes = [node(GPU=1.0), node("b", disk=1.0)]
-    assert not any(fits(each, asked_by(options)) for each in nodes)
-    assert lacking(asked_by(options), nodes) == said
+    assert not any(fits(each, requested_resources(options)) for each in nodes)
+    assert missing_resources(requested_resources(options), nodes) == said
 
 
 def test_a_machine_in_use_has_what_it_has_in_all():
-    asked = asked_by({"num_cpus": 8.0, "memory": GIB, "resources": {"gamut_game": 1 / 3}})
+    asked = requested_resources(
+        {"num_cpus": 8.0, "memory": GIB, "resources": {"gamut_game": 1 / 3}}
+    )
     assert fits(node(gamut_game=0.3333), asked)
 
 

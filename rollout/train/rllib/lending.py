@@ -38,7 +38,7 @@ class LentRunners(RayFleet):
         """Ends the games; requests that were not taken are dropped."""
         if lost():
             return
-        self._call_back()
+        self._relaunch_withdrawn()
         handles = []
         for actor in self.supervisor.actors:
             actor.requests.clear()

@@ -62,7 +62,7 @@ class FakeCluster:
         self.launched.append(FakeActor(number, incarnation, machine))
         return self.launched[-1]
 
-    def ask(self, handle):
+    def request_pulse(self, handle):
         return ("sign", handle, object())
 
     def wait(self, references, timeout_s):
@@ -91,7 +91,7 @@ class FakeCluster:
     def machines(self):
         return self.alive
 
-    def lacks(self):
+    def missing_resources(self):
         return "gamut_game: 1"
 
 
@@ -122,7 +122,7 @@ def supervisor_of(job, host, cluster, monkeypatch):
     supervisor = made.supervisor
     supervisor.clock, supervisor._polled = (lambda: cluster.now), 0.0
     for actor in supervisor.actors:
-        actor.moved = actor.launched = 0.0
+        actor.last_progress = actor.launched = 0.0
     return supervisor
 
 

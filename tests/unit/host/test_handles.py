@@ -13,7 +13,7 @@ import pytest
 from rollout.api import Start
 from rollout.errors import ConfigError, GameCrashed, GameStartError
 from rollout.host import SubprocessHandle
-from rollout.host.handle import _brief, await_result
+from rollout.host.handle import _describe_actions, await_result
 from rollout.host.processes import marked_processes, owner_mark
 from rollout.testing.fakes import FakeBridge
 
@@ -190,9 +190,9 @@ def test_a_notice_is_one_line_of_bounded_length(launched, tmp_path):
 
 def test_actions_are_reported_in_a_few_words():
     text = np.array(["a long story " * 100], object)
-    told = _brief({"camera": np.array([[0.123456, 2.0]]), "say": text})
+    told = _describe_actions({"camera": np.array([[0.123456, 2.0]]), "say": text})
     assert told.startswith("camera=[0.1235 2. ] say=a long story")
     assert len(told) < 200
-    many = _brief({"camera": np.zeros((1000, 50)), "jump": np.ones(1000, bool)})
+    many = _describe_actions({"camera": np.zeros((1000, 50)), "jump": np.ones(1000, bool)})
     assert len(many) < 200
     assert "\n" not in many

@@ -12,7 +12,7 @@ import pytest
 
 from rollout.errors import RayUnavailable
 from rollout.host import ray_watch
-from rollout.host.ray_watch import last_words, lost, lost_after, require_ray, watched
+from rollout.host.ray_watch import conclude_if_lost, lost, lost_after, require_ray, watched
 
 pytestmark = pytest.mark.process
 
@@ -103,7 +103,7 @@ raylet = subprocess.Popen(["sleep", "600"])
 infos = {"raylet": [SimpleNamespace(process=raylet)]}
 node = SimpleNamespace(all_processes=infos, gcs_address="127.0.0.1:1", raylet_socket_name="")
 ray._private = SimpleNamespace(worker=SimpleNamespace(_global_node=node))
-with ray_watch.watched(ray), ray_watch.last_words(lambda: "3 steps"):
+with ray_watch.watched(ray), ray_watch.conclude_if_lost(lambda: "3 steps"):
     raylet.kill()
     ray.wait()
 """
@@ -131,6 +131,6 @@ def test_a_wait_for_a_ray_that_is_dead_ends(tmp_path):
 
 
 def test_without_ray_nothing_is_lost():
-    with last_words(lambda: ""):
+    with conclude_if_lost(lambda: ""):
         assert lost() == ""
     require_ray()

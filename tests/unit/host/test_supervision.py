@@ -197,7 +197,7 @@ def pool_with_a_spare(bridge, folder):
     pool.launch()
     wait_for(pool, "launched")
     while pool._spare() is None:
-        pool._hear(float("inf"))
+        pool._next_events(float("inf"))
     return pool
 
 
@@ -230,11 +230,11 @@ def test_a_spare_that_dies_while_it_waits_is_replaced(tmp_path):
     assert dead.handle._guarded.wait(60)
     end = time.monotonic() + 60
     while pool._pooled[1].game is dead and time.monotonic() < end:
-        pool._hear(end)
+        pool._next_events(end)
     assert pool._pooled[1].game is not dead
     assert pool.counts["failed"] == 1
     while pool._spare() is None:
-        pool._hear(float("inf"))
+        pool._next_events(float("inf"))
     pool.reset(0, [0], starts(bridge, 1))
     wait_for(pool, "reset")
     pool.send(0, {k: v[None] for k, v in bridge.spec.action_space.sample().items()})
@@ -268,7 +268,7 @@ def test_a_game_whose_folder_cannot_be_made_has_failed_to_start(tmp_path, instan
 
 @pytest.mark.process
 def test_a_game_over_its_memory_cap_is_killed_and_its_episode_played_again(tmp_path, monkeypatch):
-    monkeypatch.setattr(pool_module, "_LOOK_S", 0.0)
+    monkeypatch.setattr(pool_module, "_INSPECT_S", 0.0)
     host = HostConfig(restarts=2, memory_mb=1.0, quarantine_s=None)
     pool = Pool(FakeBridge(), tmp_path, 1, 1, host.model_copy(update={"isolation": "subprocess"}))
     with pytest.raises(BudgetExhausted, match=r"\d+ MB of memory, over the limit of 1 MB"):
@@ -278,7 +278,7 @@ def test_a_game_over_its_memory_cap_is_killed_and_its_episode_played_again(tmp_p
 
 @pytest.mark.process
 def test_a_spare_that_outgrows_the_memory_cap_while_it_waits_is_replaced(tmp_path, monkeypatch):
-    monkeypatch.setattr(pool_module, "_LOOK_S", 0.0)
+    monkeypatch.setattr(pool_module, "_INSPECT_S", 0.0)
     bridge, big = FakeBridge(), []
     monkeypatch.setattr(SubprocessHandle, "memory_mb", lambda h: 2000.0 if h in big else 1.0)
     host = HostConfig(restarts=50, spares=1, memory_mb=1000.0)
@@ -286,7 +286,7 @@ def test_a_spare_that_outgrows_the_memory_cap_while_it_waits_is_replaced(tmp_pat
     pool.launch()
     wait_for(pool, "launched")
     while pool._spare() is None:
-        pool._hear(float("inf"))
+        pool._next_events(float("inf"))
     spare = pool._spare().game
     big.append(spare.handle)
     pool.reset(0, [0], starts(bridge, 1))
@@ -298,7 +298,7 @@ def test_a_spare_that_outgrows_the_memory_cap_while_it_waits_is_replaced(tmp_pat
 
 @pytest.mark.process
 def test_a_game_near_its_memory_cap_is_replaced_between_two_episodes(tmp_path, monkeypatch):
-    monkeypatch.setattr(pool_module, "_LOOK_S", 0.0)
+    monkeypatch.setattr(pool_module, "_INSPECT_S", 0.0)
     monkeypatch.setattr(SubprocessHandle, "memory_mb", lambda _: 950.0)
     host = HostConfig(memory_mb=1000.0)
     pool = Pool(FakeBridge(), tmp_path, 1, 1, host.model_copy(update={"isolation": "subprocess"}))
@@ -311,7 +311,7 @@ def test_a_game_near_its_memory_cap_is_replaced_between_two_episodes(tmp_path, m
 @pytest.mark.process
 @pytest.mark.parametrize("which", ["guard", "game"])
 def test_a_game_that_is_stopped_is_ended_soon_and_named(tmp_path, monkeypatch, which):
-    monkeypatch.setattr(pool_module, "_LOOK_S", 0.1)
+    monkeypatch.setattr(pool_module, "_INSPECT_S", 0.1)
     bridge = FakeBridge(hang_on_step=1.0)
     host = HostConfig(isolation="subprocess", quarantine_s=None)
     pool = Pool(bridge, tmp_path, 1, 1, host)
