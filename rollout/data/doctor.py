@@ -275,8 +275,7 @@ def _try(seal: Seal | None, layout: Layout, manifest: Manifest, number: int) -> 
         health.findings.append(Finding(name, "error", what))
         return health
     health.reader, health.losses = reader, reader.losses
-    starts = reader.starts.tolist()
-    for group, (start, stop) in enumerate(pairwise(starts)):
+    for group, (start, stop) in enumerate(pairwise(reader.starts)):
         try:
             rows = reader.read(reader.schema.names, start, stop)
         except DatasetError:

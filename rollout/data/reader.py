@@ -15,7 +15,6 @@ import pyarrow.compute as pc
 
 from rollout.api import Array, Outcome
 from rollout.api.fragment import End
-from rollout.data.codec import decode
 from rollout.data.episodes import INDEX_SCHEMA, Runs
 from rollout.data.journal import JournalReader
 from rollout.data.layout import Layout
@@ -27,14 +26,15 @@ from rollout.data.refs import (
     FinishedEpisodes,
     Window,
     part_of_set,
-    random_starts,
     ref_of,
 )
 from rollout.data.roll import derive_index, read_index
 from rollout.data.schema import FINAL, Column
 from rollout.data.shard import UNREADABLE, ShardReader
+from rollout.data.windows import GroupCache, decode_column, grouped_starts, random_starts
 from rollout.errors import DatasetError, UnknownNameError
 
+CACHE_BYTES = 256 << 20  # 20,000 steps of 64x64 rgb
 _OPEN_SHARDS = 32  # a footer takes about a megabyte
 _log = logging.getLogger(__name__)
 _TRIES = 10  # retries if a journal becomes a shard during the scan
@@ -48,12 +48,15 @@ class Dataset(AbstractContextManager["Dataset"]):
 
     Args:
         path: the directory, or the run directory that contains it.
+        cache_bytes: most bytes of decoded rows that are kept in memory for the next reads.
 
     Raises:
         DatasetError: there is no dataset, it is damaged, or a shard is missing.
     """
 
-    def __init__(self, path: Path | str) -> None:
+    def __init__(self, path: Path | str, *, cache_bytes: int = CACHE_BYTES) -> None:
+        if cache_bytes < 1:
+            raise DatasetError(f"expected cache_bytes of at least 1, got {cache_bytes}")
         self.layout = Layout.find(path)
         self.manifest: Manifest = read_manifest(self.layout)
         self._columns = {c.name: c for c in self.manifest.columns}
@@ -64,6 +67,7 @@ class Dataset(AbstractContextManager["Dataset"]):
         self._shard = lru_cache(_OPEN_SHARDS)(
             partial(_open_shard, self.layout, self.manifest.schema)
         )
+        self._cache = GroupCache(cache_bytes, self._rows, self._bounds)
         for _ in range(_TRIES):
             with suppress(FileNotFoundError):
                 self._take()
@@ -222,8 +226,10 @@ class Dataset(AbstractContextManager["Dataset"]):
             columns: names of the columns wanted; all when None.
             episodes: where to take them from, as ``episodes`` returns; all when None.
             stride: steps between possible starts; when None, ``length`` in order and 1 at random.
-            seed: without it, every window in order, once; with it, an endless uniform sample in
-                which every start in every episode is equally likely.
+            seed: without it, every window in order, once; with it, an endless sample in which
+                every start in every episode is equally likely: uniform if the decoded columns fit
+                in ``cache_bytes``, otherwise from a random part of the dataset at a time, see
+                ``rollout.data.windows.grouped_starts``.
 
         Raises:
             DatasetError: no episode is long enough to draw from, or the steps are damaged.
@@ -233,10 +239,24 @@ class Dataset(AbstractContextManager["Dataset"]):
         refs = self.episodes() if episodes is None else list(episodes)
         wanted = self._wanted(columns)
         step = stride or (length if seed is None else 1)
-        in_order = ((ref, at) for ref in refs for at in range(0, ref.length - length + 1, step))
-        starts = in_order if seed is None else random_starts(refs, length, step, seed)
+        if seed is None:
+            starts = _starts_in_order(refs, length, step)
+        else:
+            starts = self._drawn(refs, length, step, seed, sum(c.row_bytes for c in wanted))
         for ref, start in starts:
-            yield Window(ref, start, self._steps(ref, start, start + length, wanted))
+            yield Window(ref, start, self._cache.read(ref, start, start + length, wanted))
+
+    def _drawn(
+        self, refs: Sequence[EpisodeRef], length: int, stride: int, seed: int, row_bytes: int
+    ) -> Iterator[tuple[EpisodeRef, int]]:
+        """Random windows of episodes, whose wanted columns have ``row_bytes`` a step."""
+        room = self._cache.most_bytes // max(row_bytes, 1)  # in rows
+        if sum(ref.length for ref in refs) <= room:
+            bounds = [self._bounds(n) for n in {p.shard for ref in refs for p in ref.pieces}]
+            # Row groups have steps of other episodes, too.
+            if sum(int(edges[-1]) for edges in bounds) <= room:
+                return random_starts(refs, length, stride, seed)
+        return grouped_starts(refs, length, stride, seed, bounds=self._bounds, rows=room)
 
     def table(
         self,
@@ -259,6 +279,7 @@ class Dataset(AbstractContextManager["Dataset"]):
     def close(self) -> None:
         """Closes the files. Idempotent."""
         self._shard.cache_clear()
+        self._cache.clear()
 
     def __exit__(self, *_: object) -> None:
         self.close()
@@ -305,21 +326,25 @@ class Dataset(AbstractContextManager["Dataset"]):
                 del self._journals[number]
         return self._shard(number).read(columns, start, stop)
 
+    def _bounds(self, number: int) -> Sequence[int]:
+        """The first row of each row group of a shard or batch of a journal, and its rows."""
+        journal = self._journals.get(number)
+        return self._shard(number).starts if journal is None else journal.starts
+
     def _steps(
         self, ref: EpisodeRef, start: int, stop: int, columns: Sequence[Column]
     ) -> dict[str, Array]:
         """Decoded columns of steps ``start`` to ``stop`` (exclusive)."""
-        names = [c.name for c in columns]
-        tables: list[pa.Table] = []
-        first = int(np.searchsorted(ref.offsets, start, side="right")) - 1
-        for k in range(first, len(ref.pieces)):
-            offset, piece = int(ref.offsets[k]), ref.pieces[k]
-            if offset >= stop:
-                break
-            low = piece.row_start + max(start - offset, 0)
-            high = piece.row_start + min(stop - offset, piece.rows)
-            tables.append(self._rows(piece.shard, names, low, high))
-        return {c.name: _decode(c, [t.column(c.name) for t in tables]) for c in columns}
+        # Slots of a game alternate in a row group, so its next episode needs the group, too. But
+        # images of that episode would be decoded for nothing if it is not read next.
+        images = [c for c in columns if c.codec.is_image]
+        names = [c.name for c in images]
+        places = ref.rows(start, stop) if images else ()
+        tables = [self._rows(shard, names, low, high) for shard, low, high in places]
+        found = {c.name: decode_column(c, [t.column(c.name) for t in tables]) for c in images}
+        others = [c for c in columns if not c.codec.is_image]
+        found |= self._cache.read(ref, start, stop, others)
+        return {c.name: found[c.name] for c in columns}
 
     def _final(self, ref: EpisodeRef) -> tuple[dict[str, Array], Any]:
         finals = [c for c in self.manifest.columns if _is_final(c)]
@@ -328,7 +353,7 @@ class Dataset(AbstractContextManager["Dataset"]):
         piece = ref.pieces[-1]
         last = piece.row_start + piece.rows - 1
         row = self._rows(piece.shard, [c.name for c in finals], last, last + 1)
-        found = [(c, _decode(c, [row.column(c.name).drop_null()])) for c in finals]
+        found = [(c, decode_column(c, [row.column(c.name).drop_null()])) for c in finals]
         seen = {c.key: values[0] for c, values in found if len(values) and c.role == FINAL}
         details = [v[0] for c, v in found if len(v) and c.role != FINAL]
         return seen, details[0] if details else None
@@ -344,17 +369,16 @@ def _open_shard(layout: Layout, schema: pa.Schema, number: int) -> ShardReader:
         ) from error
 
 
+def _starts_in_order(
+    refs: Sequence[EpisodeRef], length: int, stride: int
+) -> Iterator[tuple[EpisodeRef, int]]:
+    for ref in refs:
+        for start in range(0, ref.length - length + 1, stride):
+            yield ref, start
+
+
 def _is_final(column: Column) -> bool:
     return column.role == FINAL or column.name == "final_details"
-
-
-def _decode(column: Column, parts: Sequence[pa.ChunkedArray]) -> Array:
-    """A copy of the values of a column."""
-    chunks = [chunk for part in parts for chunk in part.chunks if len(chunk)]
-    if not chunks:
-        chunks = [pa.array([], column.arrow_type)]
-    arrays = [decode(column.codec, column.dtype, column.shape, chunk) for chunk in chunks]
-    return np.concatenate(arrays)
 
 
 def _first_of_each(index: pa.Table) -> pa.Table:

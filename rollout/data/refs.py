@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -80,6 +80,16 @@ class EpisodeRef:
     def offsets(self) -> Array:
         """First step of each piece, and the length at the end."""
         return np.concatenate([[0], np.cumsum([p.rows for p in self.pieces], dtype=np.int64)])
+
+    def rows(self, start: int, stop: int) -> Iterator[tuple[int, int, int]]:
+        """Yields shard, first row and row after the last of steps ``start`` to ``stop``."""
+        first = int(np.searchsorted(self.offsets, start, side="right")) - 1
+        for k in range(first, len(self.pieces)):
+            offset, piece = int(self.offsets[k]), self.pieces[k]
+            if offset >= stop:
+                break
+            low = piece.row_start + max(start - offset, 0)
+            yield piece.shard, low, piece.row_start + min(stop - offset, piece.rows)
 
 
 @dataclass(frozen=True)
@@ -158,27 +168,3 @@ def ref_of(row: Mapping[str, Any]) -> EpisodeRef:
         raise DatasetError(f"episode {known['episode']} is damaged: {error}") from error
     known["pieces"] = tuple(Piece(**piece) for piece in known["pieces"])
     return EpisodeRef(**known)
-
-
-def random_starts(
-    refs: Sequence[EpisodeRef], length: int, stride: int, seed: int
-) -> Iterator[tuple[EpisodeRef, int]]:
-    """Yields random windows endlessly; every start on the stride is equally likely.
-
-    Raises:
-        DatasetError: no episode is long enough.
-    """
-    lengths = np.array([ref.length for ref in refs], np.int64)
-    ends = np.cumsum(np.maximum(0, (lengths - length) // stride + 1))
-    if len(ends) == 0 or ends[-1] == 0:
-        raise DatasetError(
-            f"none of the {len(refs)} episodes has {length} steps (the longest has "
-            f"{max(lengths.tolist(), default=0)}); ask for shorter windows"
-        )
-    rng = np.random.default_rng(seed)
-    while True:
-        # Sampled in blocks: one call of the generator per window would cost as much as the look-up.
-        for drawn in rng.integers(ends[-1], size=1024):
-            at = int(np.searchsorted(ends, drawn, side="right"))
-            before = int(ends[at - 1]) if at else 0
-            yield refs[at], (int(drawn) - before) * stride

@@ -26,7 +26,7 @@ def template(tmp_path_factory):
     spec = make_spec()
     player = Player(spec, width=2, longest=20, details=True)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(shard_module, "_GROUP_BYTES", 1)  # row groups of 64 steps
+        patch.setattr(shard_module, "_GROUP_ROWS", (64, 64))
         record(path, player, 3, 130, shard_bytes=1)
     assert Layout(path).numbers("data") == [0, 1, 2]
     return path, player
