@@ -14,7 +14,7 @@ from typing import Any
 
 from rollout.api import Exporter, Outcome
 from rollout.cli import fail
-from rollout.commands.dataset_formats import add_commands
+from rollout.commands.dataset_formats import FILTER, add_commands
 from rollout.configuration.plugins import build_plugin
 from rollout.data import (
     Dataset,
@@ -36,7 +36,7 @@ def tell(line: str, end: str = "\n") -> None:
 def info(args: argparse.Namespace) -> int:
     with Dataset(args.dir) as dataset:
         manifest, counts = dataset.manifest, dataset.counts
-        refs = dataset.episodes(include_lost=True)
+        refs = dataset.episodes(include_lost=True, filter=args.filter)
         tell(f"{dataset.layout.root}: {manifest.bridge}, task {manifest.task['name']}")
         tell(f"  policy {manifest.policy or 'unnamed'}, created {manifest.created}")
         factors = ", ".join(f.name for f in manifest.state_space)
@@ -45,6 +45,8 @@ def info(args: argparse.Namespace) -> int:
         tell(f"  no results: {counts.lost} lost, {counts.unfinished} unfinished, ", end="")
         tell(f"{counts.damaged} damaged")
         results = [r for r in refs if r.end != "lost"]
+        if args.filter:
+            tell(f"  filter: {len(refs)}, of which {len(results)} are results with")
         outcomes = Counter(map(_outcome, results))
         tell(f"  outcomes: {', '.join(f'{n} {k}' for k, n in outcomes.items()) or 'none'}")
         if results:
@@ -101,7 +103,7 @@ def play(args: argparse.Namespace) -> int:
 
 def actions(args: argparse.Namespace) -> int:
     with Dataset(args.dir) as dataset:
-        episodes = dataset.episodes(include_lost=True)
+        episodes = dataset.episodes(include_lost=True, filter=args.filter)
         count = _exporter("actions", {}).write(dataset, episodes, args.out)
     tell(f"{args.out}: actions of {count} episodes; replay them by")
     tell(f"  --set policy.name=scripted policy.actions={args.out} and the seed and state_set")
@@ -111,7 +113,7 @@ def actions(args: argparse.Namespace) -> int:
 
 def calls(args: argparse.Namespace) -> int:
     with Dataset(args.dir) as dataset:
-        episodes = dataset.episodes(include_lost=True)
+        episodes = dataset.episodes(include_lost=True, filter=args.filter)
         count = _exporter("calls", {"rows": args.rows}).write(dataset, episodes, args.out)
     tell(f"{args.out}: {count} calls of models")
     return 0
@@ -159,6 +161,8 @@ def _parser() -> argparse.ArgumentParser:
         command = commands.add_parser(name, help=text, description=text)
         command.set_defaults(function=function)
         command.add_argument("dir", type=local_path, help="the dataset, or its run directory")
+        if function in (info, actions, calls):
+            command.add_argument("--filter", default="", help=FILTER)
         if function is play:
             command.add_argument(
                 "episode", type=int, nargs="?", help="its number; by default the best episode"

@@ -21,11 +21,15 @@ SET_ASIDE = 3
 
 _MOST_SHOWN = 20  # flaws; all are in the file
 
+FILTER = "only these episodes, e.g. 'success and return > 5' (docs/dataset.md)"
+
 
 def export(args: argparse.Namespace) -> int:
     with Dataset(args.dir) as dataset:
         exporter: Exporter = build_plugin("exporters", args.to, dict(args.set))
-        count = exporter.write(dataset, dataset.episodes(include_lost=True), args.out)
+        count = exporter.write(
+            dataset, dataset.episodes(include_lost=True, filter=args.filter), args.out
+        )
     _tell(f"{args.out}: {count} written by the exporter {args.to}")
     return 0
 
@@ -51,6 +55,7 @@ def add_commands(commands: Any) -> None:
     command.set_defaults(function=export)
     command.add_argument("dir", type=local_path, help="the dataset, or its run directory")
     command.add_argument("--to", required=True, choices=names("exporters"), help="the format")
+    command.add_argument("--filter", default="", help=FILTER)
     command.add_argument("out", type=local_path, help="the file or folder to write")
     _add_set(command)
     text = "make a dataset of episodes in another format; exit status 3 if some are left out"

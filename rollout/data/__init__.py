@@ -16,6 +16,7 @@ were lost to a failure of the infrastructure, *damaged* ones miss steps: none of
 
 from rollout.data.calls import Calls, CallSample
 from rollout.data.doctor import DatasetReport, Finding, doctor
+from rollout.data.filters import EpisodeFilter, returns_to_go
 from rollout.data.layout import Layout
 from rollout.data.manifest import Manifest, describe_dataset, read_manifest
 from rollout.data.reader import Dataset
@@ -43,6 +44,7 @@ __all__ = [
     "DatasetWriter",
     "DiskFullError",
     "Episode",
+    "EpisodeFilter",
     "EpisodeRef",
     "Finding",
     "FinishedEpisodes",
@@ -58,4 +60,5 @@ __all__ = [
     "play_text",
     "read_manifest",
     "repair",
+    "returns_to_go",
 ]

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from rollout.api import Array, Outcome
 from rollout.api.fragment import End
 from rollout.data.episodes import INDEX_SCHEMA, Runs
+from rollout.data.filters import EpisodeFilter
 from rollout.data.journal import JournalReader
 from rollout.data.layout import Layout
 from rollout.data.manifest import Manifest, read_manifest
@@ -154,6 +155,7 @@ class Dataset(AbstractContextManager["Dataset"]):
         outcome: Outcome | int | None = None,
         end: End | None = None,
         include_lost: bool = False,
+        filter: str = "",  # noqa: A002
     ) -> list[EpisodeRef]:
         """Returns the episodes that ended, by shard, and by number within a shard.
 
@@ -166,7 +168,9 @@ class Dataset(AbstractContextManager["Dataset"]):
             outcome: with this outcome.
             end: with this end; ``"lost"`` implies ``include_lost``.
             include_lost: True to return lost attempts, too, which are not results.
+            filter: condition such as ``success and return > 5``, see ``EpisodeFilter``.
         """
+        wanted = EpisodeFilter(filter)
         table = self.index
         equal = {"episode": episode, "task": task, "state_set": state_set, "policy": policy}
         equal |= {"outcome": None if outcome is None else int(outcome), "end": end}
@@ -178,7 +182,7 @@ class Dataset(AbstractContextManager["Dataset"]):
             wanted = pa.array([s for s in sets if part_of_set(s) == part], pa.string())
             keep.append(pc.is_in(table["state_set"], value_set=wanted))
         chosen = table.filter(reduce(pc.and_, keep)) if keep else table
-        return [ref_of(row) for row in chosen.to_pylist()]
+        return wanted.select([ref_of(row) for row in chosen.to_pylist()])
 
     def read(self, ref: EpisodeRef, columns: Sequence[str] | None = None) -> Episode:
         """Returns the steps of an episode and its final observation.

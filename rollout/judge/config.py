@@ -53,6 +53,9 @@ class JudgeConfig(RunConfig):
     episodes: int | None = key(
         None, "The first episodes only; null for all with a result.", unit="episodes", gt=0
     )
+    filter: str = key(
+        "", "Episodes to judge, e.g. success and return > 5 (docs/dataset.md); empty for all."
+    )
     pairs: int = key(100, "Pairs of episodes, drawn at random.", unit="pairs", gt=0)
     repeats: int = key(
         1, "Times each is judged; more than one shows how the verdicts spread.", unit="times", gt=0

@@ -104,12 +104,14 @@ def _require_another_model(config: JudgeConfig, dataset: Dataset) -> None:
 
 
 def _items(config: JudgeConfig, dataset: Dataset) -> Iterator[Item]:
-    refs = sorted((r for r in dataset.episodes() if r.length), key=lambda ref: ref.episode)
+    every = dataset.episodes(filter=config.filter)
+    refs = sorted((r for r in every if r.length), key=lambda ref: ref.episode)
     refs = refs[: config.episodes]
     needed = 1 if config.mode == "absolute" else 2
     if len(refs) < needed:
         raise ConfigError(
-            f"dataset: {config.dataset} has {len(refs)} episodes with a result, expected {needed}"
+            f"dataset: {config.dataset} has {len(refs)} episodes with a result"
+            f"{f' and filter={config.filter!r}' if config.filter else ''}, expected {needed}"
         )
     for repeat in range(config.repeats):
         if config.mode == "absolute":

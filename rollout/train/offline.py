@@ -45,7 +45,7 @@ def learn_offline(
     """
     with Dataset(config.dataset) as dataset:
         _check_policy(config)
-        shown, held_out = _divided(config, dataset.episodes())
+        shown, held_out = _divided(config, dataset.episodes(filter=config.filter))
         with open_job("train", config, session, needs_ray=False) as job:
             training = _Offline(config, job, dataset, (shown, held_out), on_update)
             job.stack.callback(training.close)
@@ -68,9 +68,10 @@ def _divided(
     """The episodes to learn from, and the others, in the order of their numbers."""
     refs = sorted((ref for ref in refs if ref.length), key=lambda ref: ref.episode)
     if len(refs) < 2:
+        filtered = f" of filter={config.filter!r}" if config.filter else ""
         raise ConfigError(
-            f"dataset: {config.dataset} has {len(refs)} finished episodes, and at least 2 are "
-            f"needed, one of them to measure the loss on; record more with gamut collect"
+            f"dataset: {config.dataset} has {len(refs)} finished episodes{filtered}, at least 2 "
+            f"are needed, one of them to measure the loss on; record more with gamut collect"
         )
     count = min(max(1, round(config.held_out * len(refs))), len(refs) - 1)
     return refs[:-count], refs[-count:]

@@ -121,6 +121,9 @@ class OfflineConfig(RunConfig):
     }
 
     dataset: str = key(..., "Dataset of the demonstrations, or the run directory that recorded it.")
+    filter: str = key(
+        "", "Episodes to learn from, e.g. success and return > 5 (docs/dataset.md); empty for all."
+    )
     policy: PolicyConfig = key(
         lambda: PolicyConfig(name="actor_critic"), "The policy to train; actor_critic."
     )

@@ -79,6 +79,10 @@ class FineTuneConfig(LanguageConfig):
 
     dataset: str = key(..., "Dataset to learn from, or the run directory that recorded it.")
     only: Literal["success", "all"] = key("success", "Which episodes are learned from.")
+    filter: str = key(
+        "",
+        "Of these, the episodes to learn from, e.g. return > 5 (docs/dataset.md); empty for all.",
+    )
     held_out: float = key(
         0.1, "Share of the episodes, the last ones, on which the loss is measured.", gt=0, lt=1
     )

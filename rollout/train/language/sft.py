@@ -52,7 +52,7 @@ def fine_tune(
     """
     with Dataset(config.dataset) as dataset:
         plan = _plan(config, dataset)
-        shown, held_out = _divided(config, dataset.episodes())
+        shown, held_out = _divided(config, dataset.episodes(filter=config.filter))
         needs_ray = bool(config.actors or config.learners.count)
         with open_job("train", config, session, needs_ray=needs_ray) as job:
             log.info("reading %d episodes of %s", len(shown) + len(held_out), config.dataset)
@@ -115,10 +115,11 @@ def _divided(
     ]
     wanted.sort(key=lambda ref: ref.episode)
     if len(wanted) < 2:
+        filtered = f" and fulfil filter={config.filter!r}" if config.filter else ""
         raise ConfigError(
             f"dataset: {config.dataset} has {len(wanted)} episodes to learn from "
-            f"(only={config.only}) of {len(refs)} that ended, and at least 2 are needed; record "
-            f"more with gamut collect"
+            f"(only={config.only}) of {len(refs)} that ended{filtered}, and at least 2 are needed; "
+            f"record more with gamut collect"
         )
     count = min(max(1, round(config.held_out * len(wanted))), len(wanted) - 1)
     return wanted[:-count], wanted[-count:]

@@ -117,6 +117,19 @@ def test_the_dataset_of_a_run_directory_is_found(numbers, capsys, command):
     assert sorted(p.name for p in numbers.parent.iterdir()) == ["dataset"]
 
 
+def test_a_filter_selects_episodes(numbers, capsys, tmp_path):
+    with Dataset(numbers) as dataset:
+        long = [ref for ref in dataset.episodes() if ref.length > 9]
+    out = tmp_path / "a.npz"
+    assert script.main(["info", str(numbers), "--filter", "length > 9"]) == 0
+    assert f", of which {len(long)} are results" in capsys.readouterr().out
+    arguments = ["actions", str(numbers), "--filter", "length > 9", "--out", str(out)]
+    assert script.main(arguments) == 0
+    assert f"actions of {len(long)} episodes" in capsys.readouterr().out
+    assert script.main(["info", str(numbers), "--filter", "lenght > 9"]) == 2
+    assert "Nearest: length" in capsys.readouterr().err
+
+
 def test_actions_of_a_run_directory_are_exported(numbers, tmp_path):
     for path, name in ((numbers, "a.npz"), (numbers.parent, "b.npz")):
         assert script.main(["actions", str(path), "--out", str(tmp_path / name)]) == 0
