@@ -33,7 +33,7 @@ def _tastes(rows: Mapping[str, Any], folder: Path) -> Iterator[Difference]:
     for name in content().residents.keys() & rows.keys():
         for item in content().items.values():
             row = objects.get(item.id) if item.qualified.startswith("(O)") else None
-            if row is None or item.category in residents.NOT_GIFTS or not row["CanBeGivenAsGift"]:
+            if row is None or item.category in content().not_gifts or not row["CanBeGivenAsGift"]:
                 continue
             ours, theirs = residents.taste(name, item.key), _taste(name, item, row, rows)
             if ours != theirs:

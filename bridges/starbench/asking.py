@@ -135,7 +135,7 @@ def _passages(folder: Path) -> list[tuple[str, str]]:
 
 
 def allowed(text: str) -> bool:
-    """Whether a text has no coordinates or action tuples, such as ``(1560, 990)``."""
+    """Returns True if a text has no coordinates or action tuples such as ``(1560, 990)``."""
     return _COORDINATES.search(text) is None
 
 
@@ -214,8 +214,8 @@ class AskWindow:
         if self.log:
             write_log(Path(self.log), [entry])
 
-    def told(self, task: str) -> str:
-        """Returns what the player reads: at the choice past scores, and later the answer."""
+    def prompt_text(self, task: str) -> str:
+        """Returns text for the prompt: past scores at the choice, later the answer."""
         if not self.choosing:
             return f"\nAnswer to your question: {self.answer.text}" if self.question else ""
         past = ", ".join(f"{score:.0f}" for score in self._scores.get(task, [])[-3:]) or "none"

@@ -70,7 +70,7 @@ class StarbenchBridge(Options):
 
     @property
     def spec(self) -> BridgeSpec:
-        """What is known before launch."""
+        """The bridge's spaces, signals and limits, known before launch."""
         emulator, here = self.client == "emulator", self.client in ("emulator", "pixels")
         deadlines = Deadlines() if here else _BY_HAND if self.client == "real" else _PATIENT
         return BridgeSpec(

@@ -119,18 +119,18 @@ class StarbenchInstance:
         for ally in battle.allies:
             signals[f"hp/{ally.slot}"][row] = ally.hp / ally.max_hp
         if frame.details is not None:
-            frame.details[row] = self._told(row, battle)  # type: ignore[index] # a list
+            frame.details[row] = self._details(row, battle)  # type: ignore[index] # a list
 
-    def _told(self, row: int, battle: Battle) -> dict[str, Any]:
+    def _details(self, row: int, battle: Battle) -> dict[str, Any]:
         view = battle.view()
-        told: dict[str, Any] = {"mission": f"Win the battle: {battle.data['title']}."}
+        details: dict[str, Any] = {"mission": f"Win the battle: {battle.data['title']}."}
         if self._options.ocr:
-            told["text"] = observe.tokens(view)
+            details["text"] = observe.tokens(view)
         if self._asks:
-            told["text"] = told.get("text", "") + self._asks[row].told(battle.task)
+            details["text"] = details.get("text", "") + self._asks[row].prompt_text(battle.task)
         if self._options.view != "dc":
-            told["legal"] = observe.choices(view, battle.legal())
-        return told
+            details["legal"] = observe.choices(view, battle.legal())
+        return details
 
     def snapshot(self, slot: int) -> bytes:
         """Returns the complete battle of a slot; see ``rollout.api.Snapshots``."""

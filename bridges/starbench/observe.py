@@ -155,13 +155,13 @@ def _enemy(enemy: EnemyView) -> str:
 
 def choices(view: BattleView, legal: list[int]) -> list[str]:
     """Returns the legal actions with what they mean, one line each."""
-    return [f"({c}, {m}, {t}) {_told(view, c, m, t)}" for c, m, t in map(action_parts, legal)]
+    return [f"({c}, {m}, {t}) {_move_text(view, c, m, t)}" for c, m, t in map(action_parts, legal)]
 
 
-def _told(view: BattleView, character: int, move: int, target: int) -> str:
-    told = f"{view.allies[character].name} {MOVE_NAMES[move]}"
+def _move_text(view: BattleView, character: int, move: int, target: int) -> str:
+    text = f"{view.allies[character].name} {MOVE_NAMES[move]}"
     if target == ALL:
-        return told
+        return text
     if target < FIRST_ENEMY:
-        return f"{told} on {view.allies[target].name}"
-    return f"{told} on {view.enemies[target - FIRST_ENEMY].name}"
+        return f"{text} on {view.allies[target].name}"
+    return f"{text} on {view.enemies[target - FIRST_ENEMY].name}"

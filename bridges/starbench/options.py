@@ -52,7 +52,7 @@ SIGNALS = {
 
 @dataclass(frozen=True)
 class Options:
-    """How battles are shown and played."""
+    """Options of the observations and actions of battles."""
 
     view: str = option(
         "structured",
@@ -88,12 +88,12 @@ class Options:
 
     @property
     def pixels(self) -> bool:
-        """Whether the player sees pictures."""
+        """True if the player sees pictures."""
         return self.view != "structured"
 
     @property
     def tells(self) -> bool:
-        """Whether details have text."""
+        """True if details have text."""
         return self.tell or self.ask or self.view == "ta"
 
     @property
@@ -145,9 +145,9 @@ def blank_frame(options: Options, width: int) -> Frame:
     """Returns a frame of zeros for battles that have not begun."""
     never, tick = np.zeros(width, np.bool_), np.zeros(width, np.int64)
     signals = {key: np.zeros(width, np.float64) for key in SIGNALS}
-    told: list[Details] | None = [{} for _ in range(width)] if options.tells else None
+    details: list[Details] | None = [{} for _ in range(width)] if options.tells else None
     columns = allocate(observation_space(options), width)
-    return Frame(columns, signals, np.zeros(width, np.bool_), never, tick, told)
+    return Frame(columns, signals, np.zeros(width, np.bool_), never, tick, details)
 
 
 def observation_space(options: Options) -> spaces.Dict:
@@ -178,7 +178,7 @@ def action_space(options: Options) -> spaces.Dict:
 
 
 def action_names(options: Options) -> dict[str, tuple[str, ...]]:
-    """Returns what actions are called, for people and language models."""
+    """Returns the names of actions, for people and language models."""
     if options.view == "dc":
         return {"key": tuple(key or "none" for key in _keys())}
     return {ACTION: (*observe.labels(ACTIONS), observe.NO_OP)}

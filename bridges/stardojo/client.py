@@ -52,7 +52,7 @@ class Client:
 
     @property
     def paused(self) -> bool:
-        """Whether this client paused the game."""
+        """True if this client paused the game."""
         return self._paused
 
     def wait(self, seconds: float) -> None:
@@ -121,7 +121,7 @@ class Client:
         self.ask("pause", timeout_s=timeout_s)
 
     def resume(self, *, timeout_s: float) -> None:
-        """Lets the game run."""
+        """Resumes the game."""
         self.ask("resume", timeout_s=timeout_s)
         self._paused = False  # after the answer: a request that was not heard leaves it paused
 
@@ -167,7 +167,7 @@ class Client:
 
 
 def _at_rest(seen: Mapping[str, Any]) -> object:
-    """What a lost action may still change."""
+    """Returns the parts of an observation that a lost action may still change."""
     player, menu = seen["Player"], seen.get("CurrentMenuData") or {}
     names = ("Location", "Position", "Inventory", "CurrentInventory", "FacingDirection", "Money")
     return [*(player.get(name) for name in names), menu.get("type"), menu.get("responses")]

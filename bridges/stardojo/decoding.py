@@ -234,8 +234,7 @@ def _surroundings(seen: Observation) -> list[str]:
                 continue
             parts.append("blocked")
         if (place := point(tile.get("position"))) is not None:
-            told = ", ".join(parts)
-            found.append(f"[{place[0] - here[0]}, {place[1] - here[1]}] {told}")
+            found.append(f"[{place[0] - here[0]}, {place[1] - here[1]}] {', '.join(parts)}")
     return found
 
 
@@ -259,10 +258,10 @@ _PERSON = re.compile(r"Name: (.+) Friendship: (-?\d+) isTalked: (\w+) GiftsToday
 
 def _person(words: str) -> str:
     """Somebody in words; other fields of a tile as they are."""
-    told = _PERSON.fullmatch(words)
-    if told is None:
+    match = _PERSON.fullmatch(words)
+    if match is None:
         return words
-    name, friendship, talked, gifts = told.groups()
+    name, friendship, talked, gifts = match.groups()
     if not gifts:  # pets and monsters
         return f"{name} (friendship {friendship})" if friendship != "0" else name
     spoken = "" if talked == "True" else "not "

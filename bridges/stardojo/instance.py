@@ -68,7 +68,7 @@ def expert_space() -> dict[str, spaces.Space[Any]]:
 
 @dataclass(frozen=True)
 class Playing:
-    """How episodes are played.
+    """The options of an episode.
 
     Attributes:
         judging: whose rules, ``strict`` or ``faithful``.
@@ -238,8 +238,8 @@ class StardojoInstance:
             skill = next(slot.expert, WAIT) if slot.expert and not slot.over else WAIT
             for key, value in skills.to_row(skill).items():
                 columns[PREFIX + key][number] = value
-        told = decoding.details(slot.seen, slot.row.goal if slot.row else "")
-        self._details[number] = {**told, NOTICE: notice} if notice else told
+        details = decoding.details(slot.seen, slot.row.goal if slot.row else "")
+        self._details[number] = {**details, NOTICE: notice} if notice else details
 
     def close(self) -> None:
         """Ends the games; see ``rollout.api.Instance``."""

@@ -15,7 +15,7 @@ Judging = Literal["strict", "faithful"]
 
 @dataclass(frozen=True)
 class Standing:
-    """How far an episode is.
+    """The progress of an episode.
 
     Attributes:
         current: the count that is compared with the quantity of the task.

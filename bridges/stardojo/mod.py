@@ -37,7 +37,7 @@ Answer = TypeVar("Answer")
 
 @dataclass(frozen=True)
 class ModOptions:
-    """How the game is started and talked to.
+    """Options of the game and of its client.
 
     Attributes:
         game: path of ``StardewModdingAPI``; empty for the server of this bridge.
@@ -276,7 +276,7 @@ class ModGame:
         return None
 
     def advance(self, ticks: int) -> None:
-        """Lets the game run."""
+        """Resumes the game for some ticks."""
         self.client.resume(timeout_s=self._options.action_s)
         self.client.wait(ticks / TICKS_PER_SECOND)
 
@@ -326,7 +326,7 @@ class ModGame:
 def _took_effect(
     name: str, words: Sequence[str], before: Mapping[str, Any], seen: Mapping[str, Any]
 ) -> bool | None:
-    """Whether the effect of a command is seen; None if it has none that could be."""
+    """Returns True if the effect of a command is observed; None if it has no visible one."""
     if name == _ADD:
         gained = facts.held(seen, {words[0]}) - facts.held(before, {words[0]})
         return gained >= int(words[1])

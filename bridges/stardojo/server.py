@@ -82,7 +82,7 @@ class Game:
             self.advance(ticks)
 
     def advance(self, ticks: int) -> None:
-        """Lets updates of the game pass; while it is paused no time of the valley."""
+        """Advances updates of the game; the time of the valley only while it is not paused."""
         self.tick += ticks
         if self._loading is not None and self.tick >= self._loading[1]:
             save, self._loading = self._loading[0], None
@@ -342,7 +342,7 @@ class Game:
 
 
 def _breaks(name: str) -> bool:
-    """Whether a good is none of the plain objects that the mod's list of a shop can hold."""
+    """Returns True for goods that the mod's list of a shop cannot hold, such as tools."""
     found = content().by_name.get(name)
     category = getattr(found, "category", "")
     return category in ("tool", "weapon", "scythe", "boots", "ring", "hat")

@@ -35,7 +35,7 @@ RECIPES = {
 
 
 class Playable(Protocol):
-    """What actions need of a game."""
+    """A game in which actions are played."""
 
     @property
     def ACTIONS(self) -> Collection[str]:  # noqa: N802 - a constant of its classes
@@ -47,7 +47,7 @@ class Playable(Protocol):
         ...
 
     def advance(self, ticks: int) -> None:
-        """Lets game time pass."""
+        """Advances game time."""
         ...
 
 
@@ -65,10 +65,10 @@ class Skill:
             raise InputError(f"{self.name}: expected {PARAMETERS[self.name]}, got {self.args}")
 
     def __str__(self) -> str:
-        told = [repr(each) for each in self.args]
-        while told and told[-1] == "None":
-            told.pop()
-        return f"{self.name}({', '.join(told)})"
+        arguments = [repr(each) for each in self.args]
+        while arguments and arguments[-1] == "None":
+            arguments.pop()
+        return f"{self.name}({', '.join(arguments)})"
 
 
 PARAMETERS: Mapping[str, tuple[str, ...]] = {

@@ -69,7 +69,7 @@ class TaskRow:
 
     @property
     def features(self) -> frozenset[str]:
-        """What it takes of a game: ``progression``, ``menus``, ``monster_kills``, ``multi_day``.
+        """Its requirements: ``progression``, ``menus``, ``monster_kills``, ``multi_day``.
 
         ``progression`` and ``monster_kills`` are needed to judge it. ``menus`` stands for menus
         that the released mod closes when an option is chosen; ``multi_day`` for a night at least.

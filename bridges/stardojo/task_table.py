@@ -110,9 +110,9 @@ def _defects(row: TaskRow, position: int) -> Iterator[str]:
     if row.id != position:
         yield f"its id is {row.id}, its position {position}, which the released code loads it by"
     # The first number, and those after "and": others belong to what is meant (a "5000 bundle").
-    told = [int(a or b) for a, b in re.findall(r"^\D*?_(\d+)_|_and_(\d+)_", row.key)]
-    if told and row.evaluator not in _NAMED and sum(told) != row.quantity:
-        yield f"its name says {sum(told)}, its quantity is {row.quantity}"
+    numbers = [int(a or b) for a, b in re.findall(r"^\D*?_(\d+)_|_and_(\d+)_", row.key)]
+    if numbers and row.evaluator not in _NAMED and sum(numbers) != row.quantity:
+        yield f"its name says {sum(numbers)}, its quantity is {row.quantity}"
     if row.evaluator in ("open", "close"):
         wanted = row.object.split(", ")
         if len(wanted) > 1 and "Deluxe" not in row.object:

@@ -23,7 +23,7 @@ def choose(battle: Battle) -> int:
 
 
 def _wanted(battle: Battle, actor: Unit) -> bool:
-    """Whether a skill is of use now."""
+    """Returns True if a skill is of use now."""
     rule, statuses = actor.kind.auto, battle.content.statuses
     if "keep" in rule:
         kept = actor.find(statuses[rule["keep"]].number)

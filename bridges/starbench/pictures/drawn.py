@@ -1,4 +1,4 @@
-"""What is drawn on a picture: the player's marks, labelled objects, texts."""
+"""Contents of a picture: the player's marks, labelled objects, texts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ HALF = {"enemy": 92, "boss": 124, "summon": 72}
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """What the player has selected.
+    """The selection of the player.
 
     Attributes:
         enemy: target 4 to 8, or None.

@@ -38,7 +38,7 @@ _EDGE = 2  # pixels of the outline of bars, in pixels of the map
 
 @dataclass(frozen=True)
 class AllyRead:
-    """What a card says; shares are 0 to 1."""
+    """The values on a card; shares are 0 to 1."""
 
     name: str
     hp: int | None
@@ -52,7 +52,7 @@ class AllyRead:
 
 @dataclass(frozen=True)
 class EnemyRead:
-    """What is read around a detected enemy; its centre in pixels, shares from 0 to 1."""
+    """The values around a detected enemy; its centre in pixels, shares from 0 to 1."""
 
     centre: tuple[float, float]
     kind: str
@@ -88,7 +88,7 @@ class Reading:
 
     @property
     def playable(self) -> bool:
-        """Whether it shows a battle in which something is to be decided."""
+        """True if it shows a battle that waits for a decision."""
         return self.outcome is None and (self.off_turn or self.actor is not None)
 
     def text(self) -> str:

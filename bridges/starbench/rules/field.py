@@ -1,4 +1,4 @@
-"""What a battle consists of, and what effects and enemies need of it."""
+"""The state of a battle, and the operations that effects and enemies use."""
 
 from __future__ import annotations
 
@@ -179,7 +179,7 @@ class Field:
         return standing[-1]
 
     def locked(self, unit: Unit) -> bool:
-        """Whether the toughness of a unit cannot fall now."""
+        """Returns True if the toughness of a unit cannot fall now."""
         rule = unit.kind.locked_by
         if rule is None or unit.bar + 1 != rule["phase"]:
             return False

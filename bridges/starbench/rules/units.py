@@ -213,7 +213,7 @@ class Unit:
         return sum(self.numbered[status[KIND]].harmful for status in self.statuses)
 
     def controlled(self) -> bool:
-        """Whether it is frozen, so that it can do nothing."""
+        """Returns True if it is frozen, so that it can do nothing."""
         return any(self.numbered[s[KIND]].control == "freeze" for s in self.statuses)
 
     def refresh(self) -> None:

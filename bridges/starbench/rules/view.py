@@ -1,4 +1,4 @@
-"""What a battle shows: the only thing that observations, the screen and programs read of it."""
+"""The view of a battle, which observations, the screen and programs read."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class StatusView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnitView:
-    """What allies and enemies have in common."""
+    """The common fields of allies and enemies."""
 
     name: str
     hp: float

@@ -110,7 +110,7 @@ def help_wanted(hands: Hands, row: TaskRow) -> Plan:
 
 
 def possible(hands: Hands, kind: str, what: str) -> bool:
-    """Whether a request can be fulfilled with what is at hand."""
+    """Returns True if a request can be fulfilled with what is at hand."""
     return kind in ("collect", "kill") or what in FORAGE or what == "Parsnip"
 
 

@@ -1,4 +1,4 @@
-"""What every script is made of: skills, and plans that give one skill after another.
+"""The parts of every script: skills, and plans that yield one skill after another.
 
 A plan is a generator of skills. It reads the state of the valley and changes nothing: what it
 wants is done by the actions that any agent has, and the next skill is asked for when the one
@@ -36,7 +36,7 @@ class Hands:
 
     @property
     def tile(self) -> Tile:
-        """Where the farmer stands."""
+        """The tile of the farmer."""
         return self.world.farmer.tile
 
     def way(self, goal: Tile) -> list[Tile] | None:
@@ -44,7 +44,7 @@ class Hands:
         return places.route(self.world, self.world.here, self.tile, goal, FAR)
 
     def wait(self, times: int = 1) -> Plan:
-        """Lets a little time pass."""
+        """Waits for a short time."""
         for _ in range(times):
             yield NOTHING
 
@@ -80,7 +80,7 @@ class Hands:
         return None
 
     def pass_time(self) -> Plan:
-        """Lets time pass by walking to the far end of the map, or by waiting where it is small."""
+        """Passes time by walking to the far end of the map, or by waiting where it is small."""
         plan = places.plan(self.world.here)
         ends = [plan.arrival, *(self._inner(tile) for tile in plan.exits)]
         for end in self.nearest(ends)[::-1][:3]:

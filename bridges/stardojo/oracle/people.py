@@ -68,7 +68,7 @@ def befriend(hands: Hands, row: TaskRow) -> Plan:
 def liked(hands: Hands, name: str) -> str | None:
     """Returns the item of the bag that somebody likes best."""
     bag = {each.name for each in hands.world.farmer.bag if each is not None}
-    kinds = [each for each in bag if content().by_name[each].category not in residents.NOT_GIFTS]
+    kinds = [each for each in bag if content().by_name[each].category not in content().not_gifts]
     for liking in TASTES[:2]:
         for each in sorted(kinds):
             if residents.taste(name, content().by_name[each].key) == liking:

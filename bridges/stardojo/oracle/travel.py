@@ -36,7 +36,7 @@ def steps(world: World, key: str) -> Iterator[Step]:
 
 
 def _floor(world: World, key: str) -> Iterator[Step]:
-    """What a floor of the mines leads to, if it is there."""
+    """Yields the places that a floor of the mines leads to, if it exists."""
     place = world.places.get(key)
     if place is None:
         return
@@ -109,7 +109,7 @@ def _leg(hands: Hands, goal: str) -> Plan:
 
 
 def closed(world: World, tile: Tile) -> bool:
-    """Whether a door cannot be used at this time."""
+    """Returns True if a door cannot be used at this time."""
     door = places.plan(world.here).doors.get(tile)
     return door is not None and not door.opens <= world.time < door.closes
 

@@ -114,7 +114,7 @@ def daylight(world: World, plan: Plan) -> Color:
 
 
 class View:
-    """What is in sight: ``flat`` is below ``tall``, and ``over`` above, in full light."""
+    """The sprites in sight: ``flat`` is below ``tall``, and ``over`` above, in full light."""
 
     def __init__(self, stage: Stage, world: World) -> None:
         self.sprites, self.side, self.world = stage.sprites, stage.side, world

@@ -1,4 +1,4 @@
-"""What is seen on the ground, as numbers of sprites of an atlas."""
+"""Sprites of what is on the ground, as numbers of an atlas."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _line(atlas: Atlas, words: str, size: int, rgb: Color) -> tuple[list[tuple[i
 
 
 class Sprites:
-    """Sprites by what they show; each method returns a number."""
+    """Sprites by their subject; each method returns a number of the atlas."""
 
     def __init__(self, atlas: Atlas) -> None:
         self.atlas, self.side = atlas, atlas.side
@@ -112,7 +112,7 @@ class Sprites:
         return number
 
     def thing(self, thing: Thing, season: str, at: int) -> int:
-        """What stands on a tile; ``at`` chooses among those that look alike."""
+        """Returns the sprite of a thing on a tile; ``at`` selects one of several variants."""
         match thing.kind:
             case "weeds":
                 name = ("weeds", "weeds1", "weeds2")[at % 3]

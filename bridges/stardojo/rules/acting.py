@@ -68,7 +68,7 @@ def _around(tile: Tile) -> list[Tile]:
 
 
 def _step_on(world: World) -> None:
-    """What happens to who comes onto a tile: beds ask."""
+    """Handles a step onto a tile: beds ask."""
     if world.here.furniture:
         piece = places.furniture_at(world.here, world.farmer.tile)
         if piece is not None and "Bed" in piece.name:

@@ -102,7 +102,7 @@ def _supper(world: World, animal: Animal, building: Building) -> None:
 
 
 def _graze(world: World) -> bool:
-    """Whether there was grass to eat; a tuft is gone then."""
+    """Removes a tuft of grass, which an animal eats; returns False if there is none."""
     ground = places.get(world, "Farm").ground
     for tile, each in ground.items():
         if each.kind == "grass":
@@ -218,7 +218,7 @@ def incubate(world: World, tile: Tile, thing: Thing) -> bool:
 
 
 def homes_with(world: World, building: Building, kind: str) -> bool:
-    """Whether a house has room for one more of a kind."""
+    """Returns True if a house has room for one more of a kind."""
     return any(each.id == building.id for each in creatures.homes(world, kind))
 
 

@@ -17,7 +17,7 @@ MOVE, DEMOLISH = "Move a building", "Demolish a building"
 
 
 def pay(world: World, gold: int, materials: Mapping[str, int]) -> bool:
-    """Pays gold and materials; whether there was enough, nothing is taken otherwise."""
+    """Pays gold and materials; returns False, taking nothing, if there is not enough."""
     if world.farmer.money < gold or not has(world, materials):
         return False
     world.farmer.money -= gold
@@ -27,7 +27,7 @@ def pay(world: World, gold: int, materials: Mapping[str, int]) -> bool:
 
 
 def has(world: World, materials: Mapping[str, int]) -> bool:
-    """Whether the bag holds some materials."""
+    """Returns True if the bag holds some materials."""
     return all(farmer.count(world, name) >= count for name, count in materials.items())
 
 

@@ -17,39 +17,9 @@ from bridges.stardojo.rules.world import (
     Ground,
     Place,
     Thing,
-    Tile,
     World,
 )
 from rollout.errors import InputError, UnknownNameError
-
-KEEPERS: dict[str, tuple[str, Tile, str, Tile | None]] = {
-    "pierre": ("SeedShop", (4, 19), "Pierre", (4, 17)),
-    "robin": ("ScienceHouse", (8, 20), "Robin", (8, 18)),
-    "krobus": ("Sewer", (31, 19), "Krobus", None),
-    "sandy": ("SandyHouse", (2, 7), "Sandy", (2, 5)),
-    "marnie": ("AnimalShop", (12, 16), "Marnie", (12, 14)),
-    "clint": ("Blacksmith", (3, 15), "Clint", (3, 13)),
-    "gus": ("Saloon", (10, 20), "Gus", (10, 18)),
-    "willy": ("FishShop", (6, 6), "Willy", (6, 4)),
-    "pam": ("BusStop", (17, 23), "Pam", None),
-    "dwarf": ("Mine", (43, 8), "Dwarf", None),
-    "wizard": ("WizardHouse", (2, 14), "Wizard", None),
-}
-"""Shops by their keeper: map, where the farmer stands, and where the keeper does. Where the tile of
-the game is a counter here, the farmer stands before it."""
-_DEBRIS = ("weeds", "twig", "stone")
-_REMOVABLE = (*_DEBRIS, "crop", "fruit_tree", "grass", "tree", "furniture")
-_MADE = ("placed", "machine", "chest", "fence", "node")
-CLEARED: dict[str, tuple[str, ...]] = {
-    "crops": ("crop",),
-    "debris": _DEBRIS,
-    "fruit-trees": ("fruit_tree",),
-    "furniture": ("furniture",),
-    "grass": ("grass",),
-    "trees": ("tree",),
-    "removable": _REMOVABLE,
-    "everything": (*_REMOVABLE, "dirt", "forage", *_MADE),
-}
 
 
 @COMMAND("set_base_stamina")
@@ -112,9 +82,9 @@ def add_item_by_name(world: World, name: str, count: Positive = 1, quality: Qual
 def world_clear(world: World, entity: str = "debris", location: str = "current") -> None:
     """Takes away what grows or stands on a map."""
     place = world.here if location == "current" else places.get(world, maps.find(location))
-    if entity not in CLEARED:
-        raise UnknownNameError("entity", entity, CLEARED)
-    kinds = CLEARED[entity]
+    kinds = content().cleared.get(entity)
+    if kinds is None:
+        raise UnknownNameError("entity", entity, content().cleared)
     place.things = {tile: each for tile, each in place.things.items() if each.kind not in kinds}
     for ground in place.ground.values():
         if "crop" in kinds:
@@ -180,7 +150,7 @@ def place_crop(world: World, seedid: Id, x: int | None = None, y: int | None = N
 
 @COMMAND("grow_crop")
 def grow_crop(world: World, days: Days = 100, x: int | None = None, y: int | None = None) -> None:
-    """Lets a crop grow as if it was watered."""
+    """Grows a crop by some watered days."""
     ground = world.here.ground.get(places.beside(world, x, y))
     if ground is not None and ground.crop is not None:
         soil.grow_crop(ground, days)
@@ -188,7 +158,7 @@ def grow_crop(world: World, days: Days = 100, x: int | None = None, y: int | Non
 
 @COMMAND("grow_tree")
 def grow_tree(world: World, days: Days = 100, x: int | None = None, y: int | None = None) -> None:
-    """Lets a tree grow."""
+    """Grows a tree by some days."""
     ground = world.here.ground.get(places.beside(world, x, y))
     if ground is not None and ground.kind == "tree":
         soil.grow_tree(world, ground, days)
@@ -236,9 +206,9 @@ def warp_home(world: World) -> None:
 @COMMAND("warp_shop")
 def warp_shop(world: World, npc: str) -> None:
     """Takes the farmer to the counter of a shop and the keeper behind it."""
-    if npc.casefold() not in KEEPERS:
-        raise UnknownNameError("shop keeper", npc, KEEPERS)
-    key, tile, name, behind = KEEPERS[npc.casefold()]
+    if npc.casefold() not in content().keepers:
+        raise UnknownNameError("shop keeper", npc, content().keepers)
+    key, tile, name, behind = content().keepers[npc.casefold()]
     warp(world, key, *tile)
     world.farmer.facing = 0
     keeper = COMMAND.get("warp_character")
@@ -336,7 +306,7 @@ def set_max_luck(world: World) -> None:
 
 @COMMAND("rain")
 def rain(world: World) -> None:
-    """Lets it rain, or stop."""
+    """Starts rain, or stops it."""
     world.weather = "sun" if world.weather in ("rain", "storm", "snow") else "rain"
     if world.weather == "rain":
         for place in world.places.values():

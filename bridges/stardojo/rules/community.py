@@ -1,4 +1,4 @@
-"""What is done for the town: bundles and their rooms, the museum, Joja, prizes."""
+"""The projects of the town: bundles and their rooms, the museum, Joja, prizes."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ def note(world: World, tile: Tile, words: Sequence[str]) -> bool:
 
 
 def complete(world: World, name: str) -> bool:
-    """Whether a bundle is complete."""
+    """Returns True if a bundle is complete."""
     bundle = content().bundles[name]
     return len(world.bundles.get(name, [])) >= (bundle.slots or len(bundle.items))
 
 
 def _slots(world: World, name: str) -> list[tuple[str, int]]:
-    """What a bundle still lacks, with how much of each."""
+    """Returns the items that a bundle still lacks, with their counts."""
     given = world.bundles.get(name, [])
     return [each for each in content().bundles[name].items.items() if each[0] not in given]
 

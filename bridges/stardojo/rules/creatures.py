@@ -234,5 +234,5 @@ def add(world: World, kind: str, name: str, building: Building, age: int = 0) ->
 
 
 def adult(animal: Animal) -> bool:
-    """Whether an animal is grown up."""
+    """Returns True if an animal is grown up."""
     return animal.age >= content().animals[animal.kind].grows

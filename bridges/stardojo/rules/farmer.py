@@ -54,7 +54,7 @@ def fresh(name: str, count: int = 1, quality: int = 0) -> Item:
 
 
 def give_item(world: World, item: Item) -> bool:
-    """Puts an item into the bag as it is; whether all of it fitted, the rest staying in it."""
+    """Puts an item into the bag, the rest staying in it; returns True if all of it fitted."""
     if item.facts:
         bag = world.farmer.bag
         if None not in bag:
@@ -78,7 +78,7 @@ def count(world: World, wanted: str) -> int:
 
 
 def take(world: World, wanted: str, number: int) -> bool:
-    """Takes pieces out of the bag, if there are enough; whether there were."""
+    """Takes pieces out of the bag, if there are enough; returns True if there were."""
     if count(world, wanted) < number:
         return False
     bag = world.farmer.bag
@@ -102,7 +102,7 @@ def use_up(world: World, number: int = 1) -> None:
 
 
 def pay(world: World, gold: int) -> bool:
-    """Pays, if there is enough money; whether there was."""
+    """Pays, if there is enough money; returns True if there was."""
     if world.farmer.money < gold:
         return False
     world.farmer.money -= gold

@@ -1,4 +1,4 @@
-"""What rules ask about items: the kind of a tool, categories, names that players write."""
+"""Queries about items: kinds of tools, categories, names that players write."""
 
 from __future__ import annotations
 
@@ -8,18 +8,9 @@ from bridges.stardojo.rules.content import content
 from bridges.stardojo.rules.tables import Item
 from rollout.errors import UnknownNameError
 
-TOOLS = {
-    "Axe": "axe",
-    "Pickaxe": "pickaxe",
-    "Hoe": "hoe",
-    "Watering Can": "can",
-    "Milk Pail": "pail",
-    "Shears": "shears",
-    "Pan": "pan",
-}
 LEVELS = ("", "Copper", "Steel", "Gold", "Iridium")
 WATER = (40, 55, 70, 85, 100)
-"""What a watering can of each level holds."""
+"""Uses of a full watering can of each level."""
 
 
 @cache
@@ -50,7 +41,7 @@ def use_kind(name: str) -> str:
     if name.endswith((" Pole", " Rod")) and category(name) == "tool":
         return "rod"
     base = name.partition(" ")[2] if name.partition(" ")[0] in LEVELS[1:] else name
-    return TOOLS.get(base, "")
+    return content().tools.get(base, "")
 
 
 @cache
@@ -62,7 +53,7 @@ def level(name: str) -> int:
 
 @cache
 def matches(name: str, wanted: str) -> bool:
-    """Whether an item is what is wanted: a name, or a category in ``<>``."""
+    """Returns True if an item has a name, or is of a category in ``<>``."""
     if wanted.startswith("<"):
         return category(name) == wanted[1:-1]
     return name == wanted

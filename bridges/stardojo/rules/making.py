@@ -11,21 +11,18 @@ from bridges.stardojo.rules.registry import EVENING, MENUS, SPOT, TEN, TOUCH, Me
 from bridges.stardojo.rules.tables import Product, Recipe
 from bridges.stardojo.rules.world import Furniture, Ground, Item, Menu, Thing, Tile, World
 
-KINDS = {"Chest": "chest", "Stone Chest": "chest", "Big Chest": "chest", "Big Stone Chest": "chest"}
-KINDS |= {"Cookout Kit": "kit", "Incubator": "incubator", "Heater": "heater"}
-KINDS |= {"Feed Hopper": "hopper"}
 CHEST_SLOTS = 36
 NIGHT = 1440 - 20 * 60
 """Minutes from 2:00 to 6:00 that machines work through, at least."""
 
 
 def needs(world: World, recipe: Recipe) -> bool:
-    """Whether the bag holds what a recipe takes."""
+    """Returns True if the bag holds the materials of a recipe."""
     return all(farmer.count(world, name) >= number for name, number in recipe.needs.items())
 
 
 def make(world: World, key: str, recipe: Recipe) -> bool:
-    """Makes one portion of a recipe from the bag; whether it could be."""
+    """Makes one portion of a recipe from the bag; returns True if it could be."""
     name = recipe.makes or key
     if not needs(world, recipe):
         return False
@@ -43,7 +40,7 @@ def make(world: World, key: str, recipe: Recipe) -> bool:
 
 
 def craft(world: World, key: str) -> bool:
-    """Crafts one piece by the key of a known recipe; whether it could be."""
+    """Crafts one piece by the key of a known recipe; returns True if it could be."""
     recipe = content().crafting.get(key)
     if recipe is None or key not in world.farmer.recipes or not make(world, key, recipe):
         return False
@@ -231,7 +228,7 @@ def to_chest(world: World, index: int, number: int) -> None:
 
 
 def place_ahead(world: World, held: Item) -> bool:
-    """Places what is in hand on the tile ahead; whether it could be."""
+    """Places what is in hand on the tile ahead; returns True if it could be."""
     tile, place = world.farmer.ahead, world.here
     kind = items.category(held.name)
     ground = place.ground.get(tile)
@@ -278,8 +275,8 @@ def _put(world: World, held: Item, tile: Tile, kind: str) -> bool:
         place.ground[tile] = Ground("floor", name)
     elif kind == "furniture":
         place.furniture.append(Furniture(name, tile))
-    elif kind == "big" or name in KINDS:
-        rule = "machine" if name in content().machines else KINDS.get(name, "placed")
+    elif kind == "big" or name in content().placed:
+        rule = "machine" if name in content().machines else content().placed.get(name, "placed")
         place.things[tile] = Thing(name, rule)
     elif name.endswith(("Fence", "Gate", "Torch", "prinkler")) or name == "Crab Pot":
         passable = name in ("Torch", "Gate")
@@ -290,13 +287,13 @@ def _put(world: World, held: Item, tile: Tile, kind: str) -> bool:
 
 
 def placeable(name: str) -> bool:
-    """Whether an item in hand is placed, not used."""
+    """Returns True for an item that is placed, not used."""
     kind = items.category(name)
     seeds = {each.seed for each in content().wild_trees.values()}
     return (
         kind in ("seed", "sapling", "fertilizer", "big", "furniture")
         or name in seeds
-        or name in KINDS
+        or name in content().placed
         or name == "Grass Starter"
         or name.endswith((" Floor", " Path", "Fence", "Gate", "Torch", "prinkler"))
     )

@@ -37,7 +37,7 @@ FIRST_CAVERN = 121
 
 @dataclass(frozen=True)
 class Warp:
-    """Where a tile leads, and during which hours."""
+    """The destination of a tile, and its hours."""
 
     to: str
     tile: Tile
@@ -50,7 +50,7 @@ class Plan:
     """A layout; ``made`` is ``(width, height)`` of what each tile is made of.
 
     Attributes:
-        arrival: the tile where one stands who is not told where.
+        arrival: the tile of who arrives without a tile.
         troughs: tiles that hold hay.
         walls: rectangles that are walls: left, top, width, height.
     """
@@ -82,11 +82,11 @@ class Plan:
         return int(self.made.shape[1])
 
     def inside(self, tile: Tile) -> bool:
-        """Whether a tile is on the map."""
+        """Returns True if a tile is on the map."""
         return 0 <= tile[0] < self.width and 0 <= tile[1] < self.height
 
     def walkable(self, tile: Tile) -> bool:
-        """Whether the layout lets one stand there."""
+        """Returns True if the layout has ground to stand on there."""
         if 0 <= tile[0] < len(self.open) and 0 <= tile[1] < len(self.open[0]):
             return bool(self.open[tile[0]][tile[1]])
         return tile in self.exits
@@ -97,7 +97,7 @@ class Plan:
 
 
 def diggable(plan: Plan, tile: Tile) -> bool:
-    """Whether a hoe tills the tile."""
+    """Returns True if a hoe can till the tile."""
     return plan.inside(tile) and plan.made[tile] in (DIRT, SAND)
 
 
@@ -153,31 +153,31 @@ def _pair(text: str) -> Tile:
     return int(x), int(y)
 
 
-def _built(name: str, told: Mapping[str, Any]) -> Plan:
-    width, height = told["size"]
-    made = np.full((width, height), _GROUNDS[told["ground"]], np.uint8)
-    if not told.get("outdoors"):
+def _built(name: str, row: Mapping[str, Any]) -> Plan:
+    width, height = row["size"]
+    made = np.full((width, height), _GROUNDS[row["ground"]], np.uint8)
+    if not row.get("outdoors"):
         made[[0, -1], :] = WALL
         made[:, -1] = WALL
     for patch, kind in (*_PATCHES.items(), ("walls", WALL), ("water", WATER)):
-        for x, y, w, h in told.get(patch, ()):
+        for x, y, w, h in row.get(patch, ()):
             made[x : x + w, y : y + h] = kind
     exits = {}
-    for x, y, to, there_x, there_y, tiles, *down in told.get("exits", ()):
+    for x, y, to, there_x, there_y, tiles, *down in row.get("exits", ()):
         for n in range(tiles):
             tile = (x, y + n) if down else (x + n, y)
             exits[tile] = Warp(to, (there_x, there_y))
             way = min(max(tile[0], 0), width - 1), min(max(tile[1], 0), height - 1)
-            made[way] = _GROUNDS[told["ground"]]
+            made[way] = _GROUNDS[row["ground"]]
     doors = {
         _pair(at): Warp(to, (x, y), opens, closes)
-        for at, (to, x, y, opens, closes) in told.get("doors", {}).items()
+        for at, (to, x, y, opens, closes) in row.get("doors", {}).items()
     }
-    spots = {_pair(at): tuple(text.split(" ", 1)) for at, text in told.get("spots", {}).items()}
-    x, y, many = told.get("troughs", (0, 0, 0))
+    spots = {_pair(at): tuple(text.split(" ", 1)) for at, text in row.get("spots", {}).items()}
+    x, y, many = row.get("troughs", (0, 0, 0))
     troughs = tuple((x + n, y) for n in range(many))
     spots |= dict.fromkeys(troughs, ("trough",))
-    bins = frozenset((x, y) for x, y in told.get("bins", ()))
+    bins = frozenset((x, y) for x, y in row.get("bins", ()))
     for tiles, kind in ((spots, SPOT), (bins, SPOT), (doors, DOOR)):
         for tile in tiles:
             made[tile] = kind
@@ -185,17 +185,17 @@ def _built(name: str, told: Mapping[str, Any]) -> Plan:
         Plan(
             name,
             made,
-            bool(told.get("outdoors")),
+            bool(row.get("outdoors")),
             exits,
             doors,
             spots,
             bins,
-            tuple(map(tuple, told.get("furniture", ()))),
-            tuple(map(tuple, told.get("things", ()))),
+            tuple(map(tuple, row.get("furniture", ()))),
+            tuple(map(tuple, row.get("things", ()))),
             troughs,
-            told.get("trees", 0),
-            told.get("patches", 0),
-            walls=tuple(map(tuple, told.get("walls", ()))),
+            row.get("trees", 0),
+            row.get("patches", 0),
+            walls=tuple(map(tuple, row.get("walls", ()))),
         )
     )
 

@@ -140,7 +140,7 @@ def _ladder(world: World, place: Place, tile: Tile) -> None:
 
 
 def has_ladder(place: Place) -> bool:
-    """Whether there is a way down."""
+    """Returns True if there is a way down."""
     return any(each.kind == "ladder" for each in place.things.values())
 
 

@@ -19,7 +19,7 @@ PUSH = 0.7  # tiles that a hit throws back
 
 @TICKS
 def act(world: World, ticks: int) -> None:
-    """Lets the monsters of the place act for some ticks."""
+    """Moves the monsters of the place for some ticks; those that touch the farmer hurt it."""
     place = world.here
     for monster in list(place.monsters):
         known = content().monsters[monster.name]
@@ -35,7 +35,7 @@ def _distance(world: World, monster: Monster) -> float:
 
 
 def hidden(monster: Monster) -> bool:
-    """Whether a monster cannot be seen or hit: a crab that looks like a stone, a duggy below."""
+    """Returns True for a monster that cannot be hit: a crab like a stone, a duggy below."""
     moves = content().monsters[monster.name].moves
     return moves in ("hide", "burrow") and not monster.facts.get("up")
 
@@ -127,7 +127,7 @@ _MOVES: dict[str, Callable[[World, Place, Monster, int, float], None]] = {
 
 @HIT
 def hit(world: World, item: Item, tiles: Sequence[Tile]) -> bool:
-    """Hits what a weapon sweeps over; whether it hit anything."""
+    """Hits what a weapon sweeps over; returns True if it hit anything."""
     weapon = content().weapons[item.name]
     place, struck = world.here, False
     for monster in list(place.monsters):

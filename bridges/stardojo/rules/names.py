@@ -1,4 +1,4 @@
-"""Texts of the valley's content that are names, with what they name."""
+"""Names in the valley's content, with the tables that they refer to."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ _DAYS = ("default", "rain", *SEASONS, *WEEKDAYS, *map(str, range(1, 29)))
 
 @dataclass(frozen=True)
 class Names:
-    """What a text names: an entry of a table, or one of some words.
+    """The valid values of a name: the entries of a table, or some words.
 
     Attributes:
         table: of ``Content``, or ``categories`` of items; in ``<>`` a category stands for its
@@ -62,4 +62,5 @@ Crafting = Annotated[str, Names("crafting")]
 Letter = Annotated[str, Names("letters")]
 Room = Annotated[str, Names("rooms")]
 Bundle = Annotated[str, Names("bundles")]
+Shop = Annotated[str, Names("shops")]
 Skill = Annotated[str, Names(words=SKILLS)]

@@ -19,9 +19,6 @@ from bridges.stardojo.rules.registry import (
 from bridges.stardojo.rules.world import SEASONS, Facts, Furniture, Menu, World
 
 DAYS = 28
-RAIN = {"spring": 0.183, "summer": 0.13, "fall": 0.183, "winter": 0.63}
-"""Chance of rain, of snow in winter."""
-FESTIVALS = {"spring": (13, 24), "summer": (11, 28), "fall": (16, 27), "winter": (8, 25)}
 STORMS = 13
 """On this day of summer, and thirteen days later, there is a storm."""
 MIDNIGHT, MORNING_AFTER = 2400, 2600
@@ -130,13 +127,19 @@ def _weather(world: World) -> str:
     day, season = world.day + 1, world.season
     if day > DAYS:
         day, season = 1, SEASONS[(SEASONS.index(season) + 1) % 4]
-    if day in FESTIVALS[season] or day == 1 or (world.year == 1 and season == "spring" and day < 3):
+    if (
+        day in content().festivals[season]
+        or day == 1
+        or (world.year == 1 and season == "spring" and day < 3)
+    ):
         return "sun"
     if season == "summer" and day % STORMS == 0:
         return "storm"
-    if draw >= RAIN[season]:
+    if draw >= content().rain[season]:
         return "sun"
-    return "snow" if season == "winter" else ("storm" if draw < RAIN[season] / 4 else "rain")
+    return (
+        "snow" if season == "winter" else ("storm" if draw < content().rain[season] / 4 else "rain")
+    )
 
 
 def _level_up(world: World, before: dict[str, int]) -> None:

@@ -8,27 +8,11 @@ from bridges.stardojo.rules import items, maps, places
 from bridges.stardojo.rules.content import content
 from bridges.stardojo.rules.farmer import level
 from bridges.stardojo.rules.registry import MENUS
-from bridges.stardojo.rules.world import Place, Tile, World
+from bridges.stardojo.rules.world import Pet, Place, Resident, Tile, World
 
 Json: TypeAlias = dict[str, Any]
 
 WEATHERS = {"rain": "Raining", "storm": "Raining", "snow": "Snowing"}
-COUNTERS = {
-    "SeedShop": (4, 18),
-    "AnimalShop": (12, 15),
-    "JojaMart": (10, 25),
-    "Blacksmith": (3, 14),
-    "ScienceHouse": (8, 19),
-    "FishShop": (5, 5),
-}
-"""Counters that the mod always lists, whatever the place."""
-TERRAIN = {
-    "dirt": "StardewValley.TerrainFeatures.HoeDirt",
-    "tree": "StardewValley.TerrainFeatures.Tree",
-    "grass": "StardewValley.TerrainFeatures.Grass",
-    "fruit_tree": "StardewValley.TerrainFeatures.FruitTree",
-    "floor": "StardewValley.TerrainFeatures.Flooring",
-}
 MENU_FIELDS = (
     *("message", "currentPrizeTrack", "dialogues", "chats", "shopMenuData", "animalsMenuData"),
     *("responses", "bluePrints", "ItemsInChest"),
@@ -66,7 +50,8 @@ def observe(world: World, size: int = 3, *, faithful: bool = False) -> Json:
             for tile, to in places.plan(place).exits.items()
         ],
         "ShopCounters": [
-            {"name": f"{name} Counter", "position": point(tile)} for name, tile in COUNTERS.items()
+            {"name": f"{name} Counter", "position": point(content().shops[name].counter)}
+            for name in content().counters
         ],
         "MetaData": {"ViewportSize": [1280, 720]},
         "CallBackData": {"OnDayStarted": world.days_started},
@@ -136,29 +121,18 @@ def _name(world: World, key: str) -> str:
 
 
 def _residents(world: World) -> list[Json]:
-    found = [
+    people: list[Resident | Pet] = [*world.residents.values(), *world.pets]
+    return [
         {
             "Name": each.name,
             "Location": _name(world, each.place),
             "Friendship": each.friendship,
             "Position": list(each.tile),
-            "isTalked": each.talked,
-            "GiftsToday": each.gifts,
+            "isTalked": isinstance(each, Resident) and each.talked,
+            "GiftsToday": each.gifts if isinstance(each, Resident) else 0,
         }
-        for each in world.residents.values()
+        for each in people
     ]
-    found += [
-        {
-            "Name": each.name,
-            "Location": _name(world, each.place),
-            "Friendship": each.friendship,
-            "Position": list(each.tile),
-            "isTalked": False,
-            "GiftsToday": 0,
-        }
-        for each in world.pets
-    ]
-    return found
 
 
 def _farm(world: World) -> Json:
@@ -288,15 +262,22 @@ def surroundings(world: World, size: int) -> list[Json]:
             )
     for monster in place.monsters:
         people[monster.tile] = f"Name: {monster.name} Friendship: 0 isTalked: False GiftsToday: "
+    known = content()
+    counter = known.shops[place.name].counter if place.name in known.counters else None
     return [
-        _tile(world, place, layout, (tx, ty), people)
+        _tile(world, place, layout, (tx, ty), people, counter)
         for tx in range(max(0, x - size), min(layout.width, x + size + 1))
         for ty in range(max(0, y - size), min(layout.height, y + size + 1))
     ]
 
 
 def _tile(
-    world: World, place: Place, layout: maps.Plan, tile: Tile, people: dict[Tile, str]
+    world: World,
+    place: Place,
+    layout: maps.Plan,
+    tile: Tile,
+    people: dict[Tile, str],
+    counter: Tile | None,
 ) -> Json:
     thing, ground = place.things.get(tile), place.ground.get(tile)
     drops = place.drops.get(tile)
@@ -304,7 +285,7 @@ def _tile(
     building = made.kind if made else ("mailbox" if layout.spots.get(tile) == ("mailbox",) else "")
     piece = places.furniture_at(place, tile) if place.furniture else None
     furniture = piece.name if piece else ""
-    if COUNTERS.get(place.name) == tile:
+    if tile == counter:
         furniture = f"{place.name} Counter"
     crop = None
     if ground is not None and ground.crop is not None:
@@ -315,7 +296,7 @@ def _tile(
     return {
         "position": [tile[0], tile[1]],
         "object_at_tile": items.shown(thing.name) if thing else "",
-        "terrain_at_tile": TERRAIN[ground.kind] if ground else "",
+        "terrain_at_tile": content().terrains[ground.kind] if ground else "",
         "building_info": building,
         "tile_properties": layout.properties(tile),
         "crop_at_tile": crop,

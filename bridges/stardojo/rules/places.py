@@ -1,4 +1,4 @@
-"""Places: what stands where, what is free, ways through a map, and going to another one."""
+"""Places: their contents, free tiles, ways through a map, and warps to another one."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ def covered(tile: Tile, size: Tile) -> Iterator[Tile]:
 
 
 def site_free(world: World, kind: str, tile: Tile, moving: Building | None = None) -> bool:
-    """Whether a building fits on the farm there; grass and weeds give way."""
+    """Returns True if a building fits on the farm there; grass and weeds are removed."""
     farm = world.places["Farm"]
     layout = maps.plan("Farm")
     x, y = tile
@@ -210,7 +210,7 @@ def standing(world: World, key: str) -> set[Tile]:
 
 
 def fixed_free(world: World, place: Place, tile: Tile) -> bool:
-    """Whether nothing that stays put is in the way on a tile."""
+    """Returns True if nothing that stays in its place blocks a tile."""
     if not plan(place).walkable(tile) or overgrown(place, tile):
         return False
     if place.key == "Farm" and building_at(world, tile):
@@ -226,7 +226,7 @@ def _flat(piece: Furniture) -> bool:
 
 
 def overgrown(place: Place, tile: Tile) -> bool:
-    """Whether a thing, a tree or a trellis stands on a tile."""
+    """Returns True if a thing, a tree or a trellis stands on a tile."""
     thing = place.things.get(tile)
     if thing is not None and not thing.passable:
         return True
@@ -238,13 +238,13 @@ def overgrown(place: Place, tile: Tile) -> bool:
 
 
 def trellis(seed: str) -> bool:
-    """Whether the plant of a seed blocks the way."""
+    """Returns True if the plant of a seed blocks the way."""
     crop = content().crops.get(seed)
     return crop is not None and crop.trellis
 
 
 def free(world: World, place: Place, tile: Tile) -> bool:
-    """Whether one can stand on a tile."""
+    """Returns True if one can stand on a tile."""
     return fixed_free(world, place, tile) and tile not in standing(world, place.key)
 
 
@@ -354,7 +354,7 @@ def route(
 
 
 class Blocked:
-    """Whether something that stays put is in the way, for many tiles of one place."""
+    """Test for things that stay in their place, for many tiles of one place."""
 
     def __init__(self, world: World, place: Place) -> None:
         self.place, self.open = place, plan(place).open
@@ -368,7 +368,7 @@ class Blocked:
                 self.covered.update(covered(piece.tile, piece.size))
 
     def __call__(self, tile: Tile) -> bool:
-        """Whether one cannot stand on a tile of the map."""
+        """Returns True if one cannot stand on a tile of the map."""
         x, y = tile
         if not (0 <= x < self.width and 0 <= y < self.height and self.open[x][y]):
             return True

@@ -63,7 +63,7 @@ class Hooks(Generic[Rule]):
             rule(*args)
 
     def first(self, *args: Any) -> bool:
-        """Calls them until one returns True; whether one did."""
+        """Calls them until one returns True; returns True if one did."""
         return any(rule(*args) for rule in self.rules)
 
 

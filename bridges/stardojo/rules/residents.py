@@ -38,18 +38,6 @@ GIFTS_A_WEEK, PACE = 2, 13  # PACE: tiles walked in ten minutes
 DECAY = {"": -2, "dating": -8, "engaged": -8, "married": -20, "ended": -2}
 WORTHLESS = 20
 """Presents below this price are disliked if nobody says more of them."""
-NOT_GIFTS = (
-    "tool",
-    "weapon",
-    "scythe",
-    "ring",
-    "boots",
-    "hat",
-    "big",
-    "furniture",
-    "quest",
-    "litter",
-)
 WEDDING = 3  # nights
 
 
@@ -230,11 +218,11 @@ def _talk(world: World, resident: Resident, known: Known) -> None:
 
 
 def _give(world: World, resident: Resident, item: Item) -> bool:
-    """Whether the item in hand was given, or refused with words."""
+    """Gives the item in hand; returns True if it was given, or refused with words."""
     kind = content().by_name[item.name]
     if item.name in ("Bouquet", "Mermaid's Pendant", "Wilted Bouquet"):
         return _tie(world, resident, item)
-    if kind.category in NOT_GIFTS:
+    if kind.category in content().not_gifts:
         return False
     birthday = content().residents[resident.name].born == f"{world.season} {world.day}"
     if resident.gifts >= 1 or (resident.gifts_week >= GIFTS_A_WEEK and not birthday):

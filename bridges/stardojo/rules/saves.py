@@ -59,18 +59,18 @@ def build(save: str, seed: int, state: Mapping[str, Any]) -> World:
     """
     if save not in table():
         raise UnknownNameError("save", save, table())
-    told = table()[save]
-    world = World(save, seed, seed * 2 + 1 & 0xFFFFFFFFFFFFFFFF, Farmer(told["name"]))
-    _calendar(world, told, state)
-    _farmer(world, told, state)
+    saved = table()[save]
+    world = World(save, seed, seed * 2 + 1 & 0xFFFFFFFFFFFFFFFF, Farmer(saved["name"]))
+    _calendar(world, saved, state)
+    _farmer(world, saved, state)
     for key in ("Farm", "FarmHouse", "Greenhouse"):
         world.places[key] = places.blank(key, key, key)
     number = state.get("layout", SAVE)
-    _farm(world, told, 0 if number == SAVE else int(number) + 1)
-    _beasts(world, told, state)
-    for each in told["quests"]:
+    _farm(world, saved, 0 if number == SAVE else int(number) + 1)
+    _beasts(world, saved, state)
+    for each in saved["quests"]:
         world.quests.append(_quest(each))
-    world.mail = list(told["mail"]) if "mail" in told else []
+    world.mail = list(saved["mail"]) if "mail" in saved else []
     rng = np.random.default_rng([0 if number == SAVE else int(number) + 1, 0x7EE5])
     for key in ("BusStop", "Backwoods", "Town", "Mountain", "Railroad", "Forest"):
         trees = maps.plan(key).trees
@@ -84,65 +84,65 @@ def build(save: str, seed: int, state: Mapping[str, Any]) -> World:
     return world
 
 
-def _calendar(world: World, told: Mapping[str, Any], state: Mapping[str, Any]) -> None:
+def _calendar(world: World, saved: Mapping[str, Any], state: Mapping[str, Any]) -> None:
     season, day, weather = (state.get(each, SAVE) for each in ("season", "day", "weather"))
     world.season = "spring" if season == SAVE else season
-    world.day = told["day"] if day == SAVE else int(day)
-    world.days_played = told["day"] - 1
+    world.day = saved["day"] if day == SAVE else int(day)
+    world.days_played = saved["day"] - 1
     if weather != SAVE:
         world.weather = "snow" if world.season == "winter" and weather == "rain" else weather
     hour = state.get("hour", SAVE)
     if hour != SAVE:
         world.ticks = (int(hour) // 100 - 6) * 6 * TEN_MINUTES
     fortune = state.get("fortune", SAVE)
-    world.fortune = told["fortune"] if fortune == SAVE else FORTUNES[fortune]
-    world.lucky = told.get("lucky", 0)
-    if told.get("charm"):
+    world.fortune = saved["fortune"] if fortune == SAVE else FORTUNES[fortune]
+    world.lucky = saved.get("lucky", 0)
+    if saved.get("charm"):
         world.read.append("HasSpecialCharm")
 
 
-def _farmer(world: World, told: Mapping[str, Any], state: Mapping[str, Any]) -> None:
+def _farmer(world: World, saved: Mapping[str, Any], state: Mapping[str, Any]) -> None:
     me = world.farmer
-    me.money = told["money"]
-    me.bag = [None] * told["slots"]
-    for slot, each in enumerate(told["bag"]):
+    me.money = saved["money"]
+    me.bag = [None] * saved["slots"]
+    for slot, each in enumerate(saved["bag"]):
         name, count = each if isinstance(each, list) else (each, 1)
         me.bag[slot] = farmer.fresh(name, count)
     supplies = state.get("items", SAVE)
     if supplies != SAVE:
         farmer.give(world, SUPPLIES[supplies], 20)
-    every = told["recipes"] == "all"
+    every = saved["recipes"] == "all"
     me.recipes = [
         key
         for key, recipe in content().crafting.items()
-        if every or recipe.learned == "starter" or key in told.get("also", ())
+        if every or recipe.learned == "starter" or key in saved.get("also", ())
     ]
-    me.dishes = list(content().cooking) if every else list(told["dishes"])
-    world.mine_level = told["mine_level"]
+    me.dishes = list(content().cooking) if every else list(saved["dishes"])
+    world.mine_level = saved["mine_level"]
 
 
-def _farm(world: World, told: Mapping[str, Any], layout: int) -> None:
+def _farm(world: World, saved: Mapping[str, Any], layout: int) -> None:
     farm = world.places["Farm"]
-    for kind, x, y in told["buildings"]:
+    for kind, x, y in saved["buildings"]:
         made = places.add_building(world, kind, (x, y))
         made.gate_open = False
-    for name, kind, where, x, y in told.get("things", ()):
+    for name, kind, where, x, y in saved.get("things", ()):
         inside = next(each.inside for each in world.buildings if each.kind == where)
         world.places[inside].things[x, y] = Thing(name, kind, passable=False)
-    if "tilled" in told:
-        x, y, width, height = told["tilled"]
+    if "tilled" in saved:
+        x, y, width, height = saved["tilled"]
         for tile in places.covered((x, y), (width, height)):
             farm.ground[tile] = Ground("dirt")
-    for seed, phase, (x, y, width, height) in told.get("crops", ()):
+    for seed, phase, (x, y, width, height) in saved.get("crops", ()):
         for tile in places.covered((x, y), (width, height)):
             farm.ground[tile].crop = Crop(seed, phase)
-    for sapling, x, y in told.get("fruit_trees", ()):
+    for sapling, x, y in saved.get("fruit_trees", ()):
         farm.ground[x, y] = Ground("fruit_tree", sapling)
-    if "chest" in told:
-        x, y, inside = told["chest"]
+    if "chest" in saved:
+        x, y, inside = saved["chest"]
         listed = [[name, count, 0, {}] for name, count in inside]
         farm.things[x, y] = Thing("Chest", "chest", facts={"items": listed})
-    _debris(world, told["debris"], layout)
+    _debris(world, saved["debris"], layout)
 
 
 def _debris(world: World, counts: Mapping[str, int], layout: int) -> None:
@@ -173,9 +173,9 @@ def _debris(world: World, counts: Mapping[str, int], layout: int) -> None:
                 farm.ground[tile] = Ground("grass", stage=4)
 
 
-def _beasts(world: World, told: Mapping[str, Any], state: Mapping[str, Any]) -> None:
+def _beasts(world: World, saved: Mapping[str, Any], state: Mapping[str, Any]) -> None:
     fewer = state.get("animals", SAVE)
-    for kind, name, where in told.get("animals", ()):
+    for kind, name, where in saved.get("animals", ()):
         made = next(each for each in world.buildings if each.kind == where)
         if fewer != "none":
             world.animals.append(_animal(world, kind, name, made.inside, made.id))
@@ -185,8 +185,8 @@ def _beasts(world: World, told: Mapping[str, Any], state: Mapping[str, Any]) -> 
             if kind:
                 name = f"{kind.split()[1]}_2"
                 world.animals.append(_animal(world, kind, name, made.inside, made.id))
-    if "pet" in told:
-        kind, name, key, x, y = told["pet"]
+    if "pet" in saved:
+        kind, name, key, x, y = saved["pet"]
         tile = places.near(world, world.places[key], (x, y))
         world.pets.append(Pet(kind=kind, name=name, place=key, tile=tile))
 
@@ -198,13 +198,13 @@ def _animal(world: World, kind: str, name: str, inside: str, home: str) -> Anima
     return Animal(kind=kind, name=name, place=inside, tile=tile, home=home)
 
 
-def _quest(told: str | list[Any]) -> Quest:
-    if isinstance(told, list):
-        kind, reward = told
+def _quest(saved: str | list[Any]) -> Quest:
+    if isinstance(saved, list):
+        kind, reward = saved
         return Quest("", "Delivery", kind, "", 1, reward, have=1, done=True)
-    found = content().quests[told]
+    found = content().quests[saved]
     kind, what, number = found.ends
-    return Quest(told, found.title, kind, what, number, found.reward)
+    return Quest(saved, found.title, kind, what, number, found.reward)
 
 
 def factors() -> dict[str, tuple[str | int, ...]]:

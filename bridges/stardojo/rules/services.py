@@ -1,4 +1,4 @@
-"""What people do for money: shops, the smith's work, animals, the backpack."""
+"""Services: shops, the smith's work, animals, the backpack."""
 
 from __future__ import annotations
 
@@ -25,15 +25,6 @@ from bridges.stardojo.rules.world import SEASONS, WEEKDAYS, Facts, Item, Menu, T
 
 REACH = 3  # tiles between a counter and who stands behind it
 GENEROUS = 2000  # friendship from which bouquets are sold
-OFFERS = {
-    "shop": "Shop",
-    "house": "Upgrade house",
-    "build": "Construct farm buildings",
-    "upgrade": "Upgrade tools",
-    "geodes": "Process geodes",
-    "animals": "Purchase animals",
-    "joja": "Membership and development",
-}
 SMITHING = 2  # nights
 
 
@@ -50,13 +41,13 @@ def counter(world: World, tile: Tile, words: Sequence[str]) -> bool:
     if len(shop.menu) == 1:
         serve(world, shop.menu[0], {"shop": key})
     else:
-        offers = [(each, OFFERS[each]) for each in shop.menu]
+        offers = [(each, content().services[each][0]) for each in shop.menu]
         ask(world, "How can I help?", [*offers, ("leave", "Leave")], "counter", {"shop": key})
     return True
 
 
 def attended(world: World, shop: Shop) -> bool:
-    """Whether the keeper is at the counter; a shop without one follows its hours and conditions."""
+    """Returns True if a keeper is at the counter, or if a shop without one is open."""
     if shop.keeper is None:
         sells = not shop.stock or any(
             _holds(world, each.conditions) for each in shop.stock.values()
@@ -76,17 +67,8 @@ def serve(world: World, key: str, about: Facts) -> None:
         community.joja_desk(world)
     elif key == "house":
         carpenter.offer_house(world)
-    elif key in _OPENS:
-        world.menu = Menu(_OPENS[key], {"shop": about["shop"]})
-
-
-_OPENS = {
-    "shop": "shop",
-    "build": "carpenter",
-    "upgrade": "upgrade",
-    "geodes": "geode",
-    "animals": "animals",
-}
+    elif key in content().services:
+        world.menu = Menu(content().services[key][1], {"shop": about["shop"]})
 
 
 # Shops --------------------------------------------------------------------------------------------
@@ -151,7 +133,7 @@ def _trade(world: World, menu: Menu, index: int, number: int, into: bool) -> Non
 
 
 def sell(world: World, key: str, slot: int) -> bool:
-    """Sells the stack of a slot to a shop that takes such things; whether it did."""
+    """Sells the stack of a slot to a shop that takes such things; returns True if it did."""
     bag = world.farmer.bag
     item = bag[slot] if 0 <= slot < len(bag) else None
     if item is None:
@@ -184,7 +166,7 @@ MENUS["shop"] = MenuRule(
 
 @MORNING
 def restock(world: World) -> None:
-    """What is sold in small numbers is there again."""
+    """Restocks goods that are sold in small numbers."""
     world.facts["bought"] = {}
 
 
@@ -225,7 +207,7 @@ def _at_work(world: World) -> bool:
 
 
 def _fetch(world: World) -> bool:
-    """Hands over a tool that is ready; whether there was one."""
+    """Hands over a tool that is ready; returns True if there was one."""
     for order in world.orders:
         if order["what"] == "tool" and order["nights"] <= 0:
             if farmer.give(world, order["name"], 1) == 0:

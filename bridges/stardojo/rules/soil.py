@@ -21,7 +21,7 @@ MOST_FORAGE = 6
 
 
 def till(world: World, place: Place, tile: Tile) -> bool:
-    """Tills a tile, if it can be; whether it was."""
+    """Tills a tile, if it can be; returns True if it was."""
     if tile in place.things or tile in place.ground or not maps.diggable(places.plan(place), tile):
         return False
     if not places.fixed_free(world, place, tile):
@@ -31,12 +31,12 @@ def till(world: World, place: Place, tile: Tile) -> bool:
 
 
 def raining(world: World, place: Place) -> bool:
-    """Whether it rains on a place."""
+    """Returns True if it rains on a place."""
     return world.weather in ("rain", "storm") and places.plan(place).outdoors
 
 
 def sow(world: World, place: Place, tile: Tile, seed: str) -> bool:
-    """Plants a seed on tilled ground; whether it could be."""
+    """Plants a seed on tilled ground; returns True if it could be."""
     ground = place.ground.get(tile)
     if ground is None or ground.kind != "dirt" or ground.crop is not None or tile in place.things:
         return False
@@ -66,7 +66,7 @@ def phases(ground: Ground, plant: Plant) -> list[int]:
 
 
 def ripe(ground: Ground) -> bool:
-    """Whether the crop on a tile can be harvested."""
+    """Returns True if the crop on a tile can be harvested."""
     crop = ground.crop
     if crop is None or crop.dead:
         return False
@@ -75,7 +75,7 @@ def ripe(ground: Ground) -> bool:
 
 
 def harvest(world: World, place: Place, tile: Tile, *, scythe: bool = False) -> bool:
-    """Picks the crop of a tile; whether it was ripe and fitted into the bag."""
+    """Picks the crop of a tile; returns True if it was ripe and fitted into the bag."""
     ground = place.ground[tile]
     crop = ground.crop
     if crop is None or not ripe(ground):
@@ -117,7 +117,7 @@ def _quality(world: World, ground: Ground) -> int:
 
 
 def grass_to_hay(world: World, place: Place, tile: Tile, *, golden: bool = False) -> bool:
-    """Cuts grass; half of it becomes hay if there is a silo with room; whether there was any."""
+    """Cuts grass, half of which becomes hay in a silo with room; returns False if there is none."""
     ground = place.ground.get(tile)
     if ground is None or ground.kind != "grass":
         return False
@@ -148,7 +148,7 @@ def tree(name: str, stage: int = GROWN) -> Ground:
 
 @EVENING
 def plants_grow(world: World) -> None:
-    """What stands on farm and greenhouse grows, dries, or dies with the season."""
+    """Plants of the farm and the greenhouse grow, dry, or die with the season."""
     for key in HOLDING:
         place = world.places.get(key)
         if place is not None:

@@ -1,4 +1,4 @@
-"""The types of the valley's content: what a row of a file in ``data/valley/`` says.
+"""The types of the valley's content: the rows of the files in ``data/valley/``.
 
 A row is a list of the fields in their order here, without the name; fields with a default may
 follow as a mapping at its end. ``bridges.stardojo.rules.content`` reads the files and checks that
@@ -54,7 +54,7 @@ class Weapon:
 
 @dataclass(frozen=True)
 class Crop:
-    """What a seed becomes: days of each phase of growth, seasons, and how it is harvested."""
+    """The plant of a seed: days of each phase of growth, seasons, and how it is harvested."""
 
     harvest: names.Item
     phases: tuple[int, ...]
@@ -87,7 +87,7 @@ class WildTree:
 
 @dataclass(frozen=True)
 class Fertilizer:
-    """What a fertilizer changes: steps of quality, chance to stay wet, share of days saved."""
+    """The effects of a fertilizer: steps of quality, chance to stay wet, share of days saved."""
 
     quality: int = 0
     keeps_water: float = 0.0
@@ -96,7 +96,7 @@ class Fertilizer:
 
 @dataclass(frozen=True)
 class Recipe:
-    """What is made from what; ``learned`` is a word, a skill with its level, or a friend."""
+    """A recipe; ``learned`` is a word, a skill with its level, or a friend."""
 
     needs: names.Materials
     learned: names.Learned
@@ -106,7 +106,7 @@ class Recipe:
 
 @dataclass(frozen=True)
 class Product:
-    """What a machine makes of one kind of input, after how many minutes."""
+    """The product of a machine from one kind of input, after some minutes."""
 
     product: names.Item
     minutes: int
@@ -144,7 +144,7 @@ class Shop:
 
 @dataclass(frozen=True)
 class Place:
-    """Where a resident stands from a time on; the tile is a hint."""
+    """The place of a resident from a time on; the tile is a hint."""
 
     time: int
     map: str
@@ -154,7 +154,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Resident:
-    """Who lives in the valley: birthday, home, tastes, and the places of each kind of day."""
+    """A resident of the valley: birthday, home, tastes, and the places of each kind of day."""
 
     born: names.Birthday
     home: tuple[str, int, int]
@@ -207,7 +207,7 @@ class Building:
 
 @dataclass(frozen=True)
 class Upgrade:
-    """What a better tool or a larger house costs."""
+    """The cost of a better tool or a larger house."""
 
     gold: int
     materials: names.Materials
@@ -240,7 +240,7 @@ class Area:
 
 @dataclass(frozen=True)
 class FloorRule:
-    """How full a floor is: the share of tiles with a stone; monsters and forage, least and most.
+    """The contents of a floor: share of tiles with a stone; least and most monsters and forage.
 
     ``sure`` names monsters that are on all floors from one to another.
     """
@@ -287,7 +287,7 @@ class Quest:
 
 @dataclass(frozen=True)
 class HelpWanted:
-    """What people ask for on the notice board."""
+    """The requests on the notice board."""
 
     collect: names.Materials
     slay: Mapping[names.Monster, int]
@@ -389,5 +389,15 @@ class Content:
     levels: tuple[int, ...]
     professions: Mapping[names.Skill, Mapping[names.Profession, tuple[names.Profession, ...]]]
     profession_ids: Amounts
+    keepers: Mapping[str, tuple[str, tuple[int, int], names.Resident, tuple[int, int] | None]]
+    cleared: Mapping[str, tuple[str, ...]]
+    counters: tuple[names.Shop, ...]
+    terrains: Mapping[str, str]
+    services: Mapping[str, tuple[str, str]]
+    not_gifts: tuple[str, ...]
+    tools: Mapping[str, str]
+    placed: Mapping[names.Item, str]
+    rain: Mapping[names.Season, float]
+    festivals: Mapping[names.Season, tuple[int, ...]]
     by_id: Mapping[str, Item] = field(default_factory=dict)
     by_name: Mapping[str, Item] = field(default_factory=dict)

@@ -14,7 +14,7 @@ DROPS = {"weeds": ("Fiber", 0.5), "stone": ("Stone", 1.0), "twig": ("Wood", 1.0)
 
 
 def spend(world: World, item: Item, skill: str) -> bool:
-    """Takes the energy of one use; whether there was any left."""
+    """Takes the energy of one use; returns True if there was any left."""
     if world.farmer.energy <= 0:
         farmer.tire(world, 2.0)
         return False
@@ -23,7 +23,7 @@ def spend(world: World, item: Item, skill: str) -> bool:
 
 
 def strike(world: World, kind: str, item: Item, tile: Tile) -> bool:
-    """Strikes the thing on a tile by the rules; whether there is a rule for it."""
+    """Strikes the thing on a tile by the rules; returns True if there is a rule for it."""
     thing = world.here.things.get(tile)
     rule = STRIKE.get(f"{kind} {thing.kind}") if thing else None
     if rule is None or thing is None:

@@ -108,7 +108,7 @@ class Valley:
 
     @property
     def ready(self) -> bool:
-        """Whether the mod would let an action begin: no animation, no fade."""
+        """True if the mod would begin an action: no animation, no fade."""
         return self.world.busy <= 0
 
     def begin(self, name: str, args: tuple[Any, ...] = ()) -> Pending:
@@ -143,7 +143,7 @@ class Valley:
             pending.done, pending.reply, pending.walk = True, bool(end.value), None
 
     def advance(self, ticks: int) -> None:
-        """Lets game time pass, 60 ticks a second, and walks on."""
+        """Advances game time, 60 ticks a second, and the walk in progress."""
         while ticks > 0:
             pending = self._pending
             walking = pending is not None and not pending.done

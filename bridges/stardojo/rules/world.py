@@ -33,7 +33,7 @@ class Item:
 
 @dataclass(slots=True)
 class Thing:
-    """What stands on a tile: debris, a node, forage, a machine, a chest, a fixture.
+    """An object on a tile: debris, a node, forage, a machine, a chest, a fixture.
 
     Attributes:
         name: the name that observations give.
@@ -117,7 +117,7 @@ class Building:
 
 @dataclass(slots=True, kw_only=True)
 class Being:
-    """What animals, pets and residents have in common."""
+    """The common fields of animals, pets and residents."""
 
     name: str
     place: str
@@ -248,7 +248,7 @@ class Farmer:
 
     @property
     def hand(self) -> Item | None:
-        """What is held."""
+        """The item in the hand, or None."""
         return self.bag[self.slot]
 
     @property
