@@ -4,20 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 
-from bridges.stardojo.rules import farmer, items, making, maps, night, places, soil
+from bridges.stardojo.rules import farmer, items, making, maps, night, places, registry, soil
 from bridges.stardojo.rules.content import content
-from bridges.stardojo.rules.registry import (
-    ANSWER,
-    CREATURE,
-    FURNITURE,
-    MENUS,
-    SPOT,
-    TOUCH,
-    USE,
-    MenuRule,
-    ask,
-    random,
-)
+from bridges.stardojo.rules.registry import ask, random
 from bridges.stardojo.rules.world import WAYS, Building, Facts, Menu, Tile, World
 
 STEP_TICKS = 12
@@ -142,7 +131,7 @@ def use(world: World) -> None:
         return
     held = world.farmer.hand
     kind = items.use_kind(held.name) if held else ""
-    rule = USE.get(kind)
+    rule = registry.USE.get(kind)
     if held is not None and rule is not None:
         world.busy = max(world.busy, rule(world, held, world.farmer.ahead))
         farmer.collect(world)
@@ -158,7 +147,7 @@ def interact(world: World) -> None:
     tile, place, held = me.ahead, world.here, me.hand
     if place.key == "Farm" and held is not None and _ship(world):
         return
-    if CREATURE.first(world, tile) or _thing(world, tile) or _map(world, tile):
+    if registry.CREATURE.first(world, tile) or _thing(world, tile) or _map(world, tile):
         farmer.collect(world)
         return
     if held is not None and making.placeable(held.name) and making.place_ahead(world, held):
@@ -197,7 +186,7 @@ def _ship(world: World) -> bool:
 
 def _thing(world: World, tile: Tile) -> bool:
     thing = world.here.things.get(tile)
-    rule = TOUCH.get(thing.kind) if thing else None
+    rule = registry.TOUCH.get(thing.kind) if thing else None
     return bool(thing and rule and rule(world, tile, thing))
 
 
@@ -206,7 +195,9 @@ def _map(world: World, tile: Tile) -> bool:
     place, layout = world.here, places.plan(world.here)
     piece = places.furniture_at(place, tile) if place.furniture else None
     if piece is not None:
-        rule = FURNITURE.get(piece.name) or FURNITURE.get("tv" if "TV" in piece.name else "")
+        rule = registry.FURNITURE.get(piece.name) or registry.FURNITURE.get(
+            "tv" if "TV" in piece.name else ""
+        )
         if rule is not None and rule(world, piece):
             return True
     if place.key == "Farm" and (made := places.building_at(world, tile)):
@@ -214,7 +205,7 @@ def _map(world: World, tile: Tile) -> bool:
     if tile in layout.doors:
         return places.enter_door(world, layout.doors[tile])
     words = layout.spots.get(tile)
-    rule_of_spot = SPOT.get(words[0]) if words else None
+    rule_of_spot = registry.SPOT.get(words[0]) if words else None
     return bool(words and rule_of_spot and rule_of_spot(world, tile, list(words[1:])))
 
 
@@ -225,7 +216,7 @@ def _building(world: World, made: Building, tile: Tile) -> bool:
         if inside and (made.kind != "Greenhouse" or "Greenhouse" in world.repairs):
             places.warp(world, inside, None)
             return True
-    gate = SPOT.get("gate")
+    gate = registry.SPOT.get("gate")
     return bool(gate and tile == places.gate(made) and gate(world, tile, [made.id]))
 
 
@@ -249,7 +240,7 @@ def _pick(world: World, tile: Tile) -> bool:
     return False
 
 
-@ANSWER("eat")
+@registry.ANSWER("eat")
 def eat(world: World, key: str, about: Facts) -> None:
     """Eats what is in hand."""
     held = world.farmer.hand
@@ -301,7 +292,7 @@ def open_map(world: World) -> None:
 
 def open_journal(world: World) -> None:
     """Opens the list of quests."""
-    if "journal" in MENUS:
+    if "journal" in registry.MENUS:
         world.menu = Menu("journal")
 
 
@@ -309,7 +300,7 @@ def sell_current_item(world: World) -> None:
     """Sells the stack in hand to the open shop."""
     menu = world.menu
     if menu is not None and menu.kind == "shop":
-        MENUS["shop"].choose(world, menu, world.farmer.slot, 1, False)
+        registry.MENUS["shop"].choose(world, menu, world.farmer.slot, 1, False)
 
 
 MOVES: dict[str, tuple[int, Callable[..., Walk]]] = {
@@ -353,7 +344,7 @@ def choose(
     menu = world.menu
     if menu is None:
         return
-    rule = MENUS[menu.kind]
+    rule = registry.MENUS[menu.kind]
     if option <= 0 or (faithful and not rule.operable):
         world.menu = None
         return
@@ -381,7 +372,7 @@ def _answer(world: World, menu: Menu, index: int, quantity: int, inward: bool) -
     if not 0 <= index < len(responses):
         return
     world.menu = None
-    rule = ANSWER.get(menu.facts["then"])
+    rule = registry.ANSWER.get(menu.facts["then"])
     if rule is not None:
         rule(world, responses[index][0], menu.facts["about"])
 
@@ -415,6 +406,10 @@ def _nothing(world: World, menu: Menu, index: int, quantity: int, inward: bool) 
     world.menu = None
 
 
-MENUS["dialogue"] = MenuRule("DialogueBox", _responses, _answer, _dialogue, operable=True)
-MENUS["chest"] = MenuRule("Chest", _in_chest, _use_chest, _show_chest, operable=True)
-MENUS["map"] = MenuRule("", lambda world, menu: [], _nothing)
+registry.MENUS["dialogue"] = registry.MenuRule(
+    "DialogueBox", _responses, _answer, _dialogue, operable=True
+)
+registry.MENUS["chest"] = registry.MenuRule(
+    "Chest", _in_chest, _use_chest, _show_chest, operable=True
+)
+registry.MENUS["map"] = registry.MenuRule("", lambda world, menu: [], _nothing)

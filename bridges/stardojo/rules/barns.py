@@ -4,21 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bridges.stardojo.rules import creatures, farmer, places
+from bridges.stardojo.rules import creatures, farmer, places, registry
 from bridges.stardojo.rules.content import content
-from bridges.stardojo.rules.registry import (
-    COMMAND,
-    DID,
-    EVENING,
-    MORNING,
-    SPOT,
-    TEN,
-    TOUCH,
-    Id,
-    Whole,
-    random,
-    say,
-)
+from bridges.stardojo.rules.registry import random, say
 from bridges.stardojo.rules.world import Animal, Building, Pet, Place, Thing, Tile, World
 from rollout.errors import InputError, nearest
 
@@ -28,7 +16,7 @@ DAY, WAKING = 1440, 600
 # Feeding ------------------------------------------------------------------------------------------
 
 
-@SPOT("trough")
+@registry.SPOT("trough")
 def feed(world: World, tile: Tile, words: Sequence[str]) -> bool:
     """Lays one piece of hay on the bench, or takes it back with an empty hand."""
     things, hand = world.here.things, world.farmer.hand
@@ -39,7 +27,7 @@ def feed(world: World, tile: Tile, words: Sequence[str]) -> bool:
     return True
 
 
-@TOUCH("hopper")
+@registry.TOUCH("hopper")
 def hopper(world: World, tile: Tile, thing: Thing) -> bool:
     """Takes as much hay from the silos as the bench lacks, or puts hay in hand back."""
     hand = world.farmer.hand
@@ -65,7 +53,7 @@ def silo_room(world: World) -> int:
 # Nights -------------------------------------------------------------------------------------------
 
 
-@EVENING
+@registry.EVENING
 def settle(world: World) -> None:
     """Animals eat, and are content or not; pets drink; incubators warm until the morning."""
     rules = content().rules
@@ -113,7 +101,7 @@ def _graze(world: World) -> bool:
     return False
 
 
-@MORNING
+@registry.MORNING
 def rise(world: World) -> None:
     """Animals give, troughs of deluxe houses are filled from the silos, pets go out on dry days."""
     for animal in world.animals:
@@ -177,7 +165,7 @@ def _lay(world: World, place: Place, name: str, quality: int, by: Tile | None = 
     place.things[tile] = Thing(shown, "laid", facts={"item": name, "quality": quality})
 
 
-@TOUCH("laid")
+@registry.TOUCH("laid")
 def pick_up(world: World, tile: Tile, thing: Thing) -> bool:
     """Picks up what an animal laid."""
     name = thing.facts.get("item", thing.name)
@@ -185,11 +173,11 @@ def pick_up(world: World, tile: Tile, thing: Thing) -> bool:
         return False
     del world.here.things[tile]
     farmer.learn(world, "farming", 5)
-    DID.call(world, "harvest", name, 1)
+    registry.DID.call(world, "harvest", name, 1)
     return True
 
 
-@TEN
+@registry.TEN
 def warm(world: World) -> None:
     """Incubators warm for ten minutes."""
     for building in world.buildings:
@@ -199,7 +187,7 @@ def warm(world: World) -> None:
 # Incubators ---------------------------------------------------------------------------------------
 
 
-@TOUCH("incubator")
+@registry.TOUCH("incubator")
 def incubate(world: World, tile: Tile, thing: Thing) -> bool:
     """Puts the egg in hand into the incubator."""
     hand = world.farmer.hand
@@ -244,7 +232,7 @@ def _kind(text: str) -> str:
     raise InputError(f"there is no animal {text!r}; nearest: {', '.join(near) or 'none'}")
 
 
-@COMMAND("spawn_animal")
+@registry.COMMAND("spawn_animal")
 def spawn_animal(world: World, kind: str, name: str | None = None) -> None:
     """Adds an animal to a house with room."""
     found = _kind(kind)
@@ -252,7 +240,7 @@ def spawn_animal(world: World, kind: str, name: str | None = None) -> None:
         creatures.add(world, found, name or found.split()[-1], houses[0])
 
 
-@COMMAND("grow_animal")
+@registry.COMMAND("grow_animal")
 def grow_animal(world: World, name: str | None = None) -> None:
     """Makes one animal, or all where the farmer is, adult."""
     for animal in world.animals:
@@ -260,9 +248,9 @@ def grow_animal(world: World, name: str | None = None) -> None:
             animal.age = max(animal.age, content().animals[animal.kind].grows)
 
 
-@COMMAND("animal_friendship")
+@registry.COMMAND("animal_friendship")
 def animal_friendship(
-    world: World, name: str | None = None, value: Whole | None = creatures.FRIENDSHIP
+    world: World, name: str | None = None, value: registry.Whole | None = creatures.FRIENDSHIP
 ) -> None:
     """Sets the friendship of one animal, or of all; None for the most."""
     most = creatures.FRIENDSHIP
@@ -271,11 +259,11 @@ def animal_friendship(
             animal.friendship = max(0, min(most if value is None else value, most))
 
 
-@COMMAND("spawn_pet")
+@registry.COMMAND("spawn_pet")
 def spawn_pet(
     world: World,
     kind: str = "dog",
-    breed: Id = 0,
+    breed: registry.Id = 0,
     name: str | None = None,
     x: int | None = None,
     y: int | None = None,

@@ -4,19 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bridges.stardojo.rules import farmer, items
+from bridges.stardojo.rules import farmer, items, registry
 from bridges.stardojo.rules.content import content
-from bridges.stardojo.rules.registry import (
-    ANSWER,
-    COMMAND,
-    DID,
-    MENUS,
-    SPOT,
-    Id,
-    MenuRule,
-    ask,
-    say,
-)
+from bridges.stardojo.rules.registry import ask, say
 from bridges.stardojo.rules.world import Facts, Menu, Tile, World
 from rollout.errors import InputError
 
@@ -27,7 +17,7 @@ DONATED = ("artifact", "gem", "mineral")
 # Bundles ------------------------------------------------------------------------------------------
 
 
-@SPOT("bundles")
+@registry.SPOT("bundles")
 def note(world: World, tile: Tile, words: Sequence[str]) -> bool:
     """Shows the bundles of a room."""
     room = " ".join(words)
@@ -77,14 +67,14 @@ def _choose(world: World, menu: Menu, index: int, number: int, into: bool) -> No
             _reward(world, name)
 
 
-MENUS["bundles"] = MenuRule(type="", entries=_entries, choose=_choose)
+registry.MENUS["bundles"] = registry.MenuRule(type="", entries=_entries, choose=_choose)
 
 
 def _reward(world: World, name: str) -> None:
     """The reward of a bundle, and the repair of its room if that was the last one."""
     bundle = content().bundles[name]
     farmer.gather(world, bundle.reward, bundle.pieces)
-    DID.call(world, "bundle", name, 1)
+    registry.DID.call(world, "bundle", name, 1)
     room = next(key for key, names in content().rooms.items() if name in names)
     if all(complete(world, each) for each in content().rooms[room]):
         for project, known in content().projects.items():
@@ -102,13 +92,13 @@ def _fill(world: World, name: str) -> None:
     world.bundles[name] = list(content().bundles[name].items)
 
 
-@COMMAND("spawn_junimo_note")
-def spawn_note(world: World, room: Id | None = None) -> None:
+@registry.COMMAND("spawn_junimo_note")
+def spawn_note(world: World, room: registry.Id | None = None) -> None:
     """Notes are always there: nothing to do."""
 
 
-@COMMAND("complete_room_bundle")
-def complete_room(world: World, room: Id | None = None) -> None:
+@registry.COMMAND("complete_room_bundle")
+def complete_room(world: World, room: registry.Id | None = None) -> None:
     """Completes all bundles of a room, by number, or of all rooms."""
     rooms = list(content().rooms)
     chosen = rooms if room is None else [rooms[_number(room, len(rooms))]]
@@ -120,15 +110,15 @@ def complete_room(world: World, room: Id | None = None) -> None:
                 repair(world, project)
 
 
-@COMMAND("mark_bundle")
-def mark(world: World, number: Id) -> None:
+@registry.COMMAND("mark_bundle")
+def mark(world: World, number: registry.Id) -> None:
     """Completes a bundle, by its number."""
     for name, bundle in content().bundles.items():
         if str(bundle.id) == str(number):
             _fill(world, name)
 
 
-def _number(text: Id, below: int) -> int:
+def _number(text: registry.Id, below: int) -> int:
     if not str(text).isdigit() or int(text) >= below:
         raise InputError(f"expected a number from 0 to {below - 1}, got {text!r}")
     return int(text)
@@ -137,7 +127,7 @@ def _number(text: Id, below: int) -> int:
 # The museum ---------------------------------------------------------------------------------------
 
 
-@SPOT("museum")
+@registry.SPOT("museum")
 def museum(world: World, tile: Tile, words: Sequence[str]) -> bool:
     """Shows what of the bag can be donated."""
     if _pieces(world):
@@ -163,20 +153,22 @@ def _donate(world: World, menu: Menu, index: int, number: int, into: bool) -> No
         world.menu = None
         return
     world.museum.append(pieces[index])
-    DID.call(world, "donate", pieces[index], 1)
+    registry.DID.call(world, "donate", pieces[index], 1)
     if (reward := content().museum.get(len(world.museum))) is not None:
         farmer.gather(world, *reward)
     if not _pieces(world):
         world.menu = None
 
 
-MENUS["museum"] = MenuRule(type="", entries=lambda world, menu: _pieces(world), choose=_donate)
+registry.MENUS["museum"] = registry.MenuRule(
+    type="", entries=lambda world, menu: _pieces(world), choose=_donate
+)
 
 
 # Joja ---------------------------------------------------------------------------------------------
 
 
-@SPOT("joja")
+@registry.SPOT("joja")
 def desk(world: World, tile: Tile, words: Sequence[str]) -> bool:
     """Asks at the desk of Joja."""
     joja_desk(world)
@@ -192,7 +184,7 @@ def joja_desk(world: World) -> None:
     ask(world, text, [("yes", "Yes"), ("no", "No")], "joja")
 
 
-@ANSWER("joja")
+@registry.ANSWER("joja")
 def join(world: World, key: str, about: Facts) -> None:
     """Becomes a member."""
     if key == "yes" and farmer.pay(world, content().joja["membership"]):
@@ -219,24 +211,24 @@ def _develop(world: World, menu: Menu, index: int, number: int, into: bool) -> N
         world.theater = True
     else:
         repair(world, name)
-    DID.call(world, "project", name, 1)
+    registry.DID.call(world, "project", name, 1)
 
 
-MENUS["joja"] = MenuRule(
+registry.MENUS["joja"] = registry.MenuRule(
     type="",
     entries=lambda world, menu: [f"{name}: {price} g" for name, price in _projects(world)],
     choose=_develop,
 )
 
 
-@COMMAND("joja_membership")
+@registry.COMMAND("joja_membership")
 def membership(world: World) -> None:
     """Becomes a member at no cost."""
     world.joja = True
 
 
-@COMMAND("community_development")
-def development(world: World, number: Id | None = None) -> None:
+@registry.COMMAND("community_development")
+def development(world: World, number: registry.Id | None = None) -> None:
     """Carries out a project, by number or name, or all."""
     for name, each in content().projects.items():
         if number is None or str(number) in (str(each.id), name):
@@ -246,7 +238,7 @@ def development(world: World, number: Id | None = None) -> None:
 # Prizes -------------------------------------------------------------------------------------------
 
 
-@SPOT("prize")
+@registry.SPOT("prize")
 def machine(world: World, tile: Tile, words: Sequence[str]) -> bool:
     """Shows the machine that takes tickets."""
     world.menu = Menu("prize")
@@ -261,7 +253,7 @@ def _prize(world: World, menu: Menu, index: int, number: int, into: bool) -> Non
         farmer.gather(world, *content().prizes[min(at, len(content().prizes) - 1)])
 
 
-MENUS["prize"] = MenuRule(
+registry.MENUS["prize"] = registry.MenuRule(
     type="PrizeTicketMenu",
     entries=lambda world, menu: ["Use a ticket", "Close"],
     choose=_prize,

@@ -4,21 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bridges.stardojo.rules import farmer, places
+from bridges.stardojo.rules import farmer, places, registry
 from bridges.stardojo.rules.content import content
-from bridges.stardojo.rules.registry import (
-    CREATURE,
-    DID,
-    MENUS,
-    NEW,
-    SPOT,
-    TEN,
-    USE,
-    MenuRule,
-    below,
-    random,
-    say,
-)
+from bridges.stardojo.rules.registry import below, random, say
 from bridges.stardojo.rules.world import Animal, Building, Item, Menu, Pet, Place, Tile, World
 
 FRIENDSHIP, HAPPINESS = 1000, 255
@@ -30,7 +18,7 @@ MILKING = 30  # ticks
 # Where they are -----------------------------------------------------------------------------------
 
 
-@NEW
+@registry.NEW
 def ready(world: World) -> None:
     """Grown animals have milk and wool to give."""
     for animal in world.animals:
@@ -39,7 +27,7 @@ def ready(world: World) -> None:
             animal.produce = known.product
 
 
-@TEN
+@registry.TEN
 def stroll(world: World) -> None:
     """Animals leave through open gates, walk about, and come home; incubators warm."""
     outside = OUT <= world.time < HOME and world.weather == "sun" and world.season != "winter"
@@ -106,7 +94,7 @@ def at(world: World, tile: Tile) -> Animal | Pet | None:
     return next((each for each in beings if each.tile == tile and each.place == here), None)
 
 
-@SPOT("gate")
+@registry.SPOT("gate")
 def gate(world: World, tile: Tile, words: Sequence[str]) -> bool:
     """Opens or closes the door for the animals."""
     for building in world.buildings:
@@ -119,7 +107,7 @@ def gate(world: World, tile: Tile, words: Sequence[str]) -> bool:
 # Petting, milking, shearing -----------------------------------------------------------------------
 
 
-@CREATURE
+@registry.CREATURE
 def touch(world: World, tile: Tile) -> bool:
     """Pets an animal or a pet; an animal that was petted shows what one can ask of it."""
     being = at(world, tile)
@@ -141,7 +129,7 @@ def touch(world: World, tile: Tile) -> bool:
     return True
 
 
-@USE("pail", "shears")
+@registry.USE("pail", "shears")
 def take_produce(world: World, item: Item, tile: Tile) -> int:
     """Milks or shears the animal ahead."""
     farmer.tire(world, 4)
@@ -150,7 +138,7 @@ def take_produce(world: World, item: Item, tile: Tile) -> int:
         if not animal.produce:
             say(world, f"{animal.name} has nothing to give now.")
         elif farmer.give(world, animal.produce, 1, quality(animal)) == 0:
-            DID.call(world, "harvest", animal.produce, 1)
+            registry.DID.call(world, "harvest", animal.produce, 1)
             animal.produce = ""
             animal.friendship = min(animal.friendship + content().rules["milked"], FRIENDSHIP)
             farmer.learn(world, "farming", 5)
@@ -187,7 +175,7 @@ def _query(world: World, menu: Menu, index: int, number: int, into: bool) -> Non
     if index == 0:
         world.farmer.money += _worth(animal)
         world.animals.remove(animal)
-        DID.call(world, "sell animal", animal.kind, 1)
+        registry.DID.call(world, "sell animal", animal.kind, 1)
     elif index == 1:
         others = [each for each in homes(world, animal.kind) if each.id != animal.home]
         if others:
@@ -197,7 +185,7 @@ def _query(world: World, menu: Menu, index: int, number: int, into: bool) -> Non
             say(world, "There is no room in another house.")
 
 
-MENUS["animal"] = MenuRule(type="", entries=_queries, choose=_query)
+registry.MENUS["animal"] = registry.MenuRule(type="", entries=_queries, choose=_query)
 
 
 # Houses and new animals ---------------------------------------------------------------------------
@@ -229,7 +217,7 @@ def add(world: World, kind: str, name: str, building: Building, age: int = 0) ->
     animal = Animal(name=unique, place="", tile=(0, 0), kind=kind, home=building.id, age=age)
     go_in(world, animal, building)
     world.animals.append(animal)
-    DID.call(world, "animal", kind, 1)
+    registry.DID.call(world, "animal", kind, 1)
     return animal
 
 

@@ -5,26 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from bridges.stardojo.rules import farmer, quests
+from bridges.stardojo.rules import farmer, quests, registry
 from bridges.stardojo.rules.content import content
-from bridges.stardojo.rules.registry import (
-    ANSWER,
-    COMMAND,
-    FURNITURE,
-    MENUS,
-    MORNING,
-    SPOT,
-    Id,
-    MenuRule,
-    ask,
-    say,
-)
+from bridges.stardojo.rules.registry import ask, say
 from bridges.stardojo.rules.world import Facts, Menu, Tile, World
 
 FORECAST = {"sun": "clear and sunny", "rain": "rain", "storm": "a storm", "snow": "snow"}
 
 
-@MORNING
+@registry.MORNING
 def post(world: World) -> None:
     """The mail of the day."""
     today = (world.season, world.day, world.year)
@@ -33,7 +22,7 @@ def post(world: World) -> None:
     world.mail += [name for name in due if name not in world.read and name not in world.mail]
 
 
-@SPOT("mailbox")
+@registry.SPOT("mailbox")
 def mailbox(world: World, tile: Tile, words: Sequence[str]) -> bool:
     """Opens the first letter."""
     if not world.mail:
@@ -57,7 +46,7 @@ def _close(world: World, menu: Menu, index: int, number: int, into: bool) -> Non
     world.menu = None
 
 
-MENUS["letter"] = MenuRule(
+registry.MENUS["letter"] = registry.MenuRule(
     type="Letter",
     entries=lambda world, menu: ["Close"],
     choose=_close,
@@ -65,14 +54,14 @@ MENUS["letter"] = MenuRule(
 )
 
 
-@COMMAND("receive_mail")
+@registry.COMMAND("receive_mail")
 def receive(world: World, name: str) -> None:
     """Puts a letter into the mailbox; a name that is no letter counts as read."""
     (world.mail if name in content().letters else world.read).append(str(name))
 
 
-@COMMAND("seen_event")
-def seen(world: World, number: Id, flag: bool | str = True) -> None:
+@registry.COMMAND("seen_event")
+def seen(world: World, number: registry.Id, flag: bool | str = True) -> None:
     """Remembers or forgets an event."""
     name = str(number)
     if str(flag) == "True" and name not in world.events:
@@ -81,8 +70,8 @@ def seen(world: World, number: Id, flag: bool | str = True) -> None:
         world.events.remove(name)
 
 
-@COMMAND("trigger_event")
-def trigger(world: World, number: Id) -> None:
+@registry.COMMAND("trigger_event")
+def trigger(world: World, number: registry.Id) -> None:
     """Events of the story are not played: it counts as seen."""
     seen(world, number)
 
@@ -90,7 +79,7 @@ def trigger(world: World, number: Id) -> None:
 # Television ---------------------------------------------------------------------------------------
 
 
-@FURNITURE("tv")
+@registry.FURNITURE("tv")
 def television(world: World, piece: Any) -> bool:
     """Asks for a channel."""
     channels = [
@@ -102,7 +91,7 @@ def television(world: World, piece: Any) -> bool:
     return True
 
 
-@ANSWER("tv")
+@registry.ANSWER("tv")
 def watch(world: World, key: str, about: Facts) -> None:
     """Shows a channel."""
     if key not in content().television:

@@ -4,22 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bridges.stardojo.rules import farmer, items, maps, places
+from bridges.stardojo.rules import farmer, items, maps, places, registry
 from bridges.stardojo.rules.content import content
-from bridges.stardojo.rules.registry import (
-    DID,
-    ENTER,
-    MENUS,
-    PLACE,
-    SPOT,
-    STRIKE,
-    TOUCH,
-    MenuRule,
-    below,
-    between,
-    random,
-    weighted,
-)
+from bridges.stardojo.rules.registry import below, between, random, weighted
 from bridges.stardojo.rules.tables import Area
 from bridges.stardojo.rules.world import Item, Menu, Monster, Place, Thing, Tile, World
 from rollout.errors import InputError
@@ -46,7 +33,7 @@ def area(level: int) -> Area:
     raise InputError(f"the mines have no floor {level}")
 
 
-@PLACE(FLOOR)
+@registry.PLACE(FLOOR)
 def floor(world: World, key: str) -> Place:
     """Makes a floor with all that is on it."""
     level, rule = level_of(key), content().floor
@@ -102,7 +89,7 @@ def _stone(world: World, known: Area, level: int) -> Thing:
     return Thing("Stone", "node", blows, facts={"node": key})
 
 
-@STRIKE("pickaxe node")
+@registry.STRIKE("pickaxe node")
 def strike(world: World, item: Item, tile: Tile, thing: Thing) -> None:
     """Hits a stone; each level of the pickaxe adds one blow."""
     thing.blows -= 1 + items.level(item.name)
@@ -123,7 +110,7 @@ def shatter(world: World, place: Place, tile: Tile, thing: Thing) -> None:
         if random(world) < known.geode_chance:
             places.drop(world, place, tile, Item(known.geode))
     farmer.learn(world, "mining", node.experience)
-    DID.call(world, "mine", node.gives, 1)
+    registry.DID.call(world, "mine", node.gives, 1)
     _ladder(world, place, tile)
 
 
@@ -149,28 +136,28 @@ def show_ladder(place: Place, tile: Tile) -> None:
     place.things[tile] = Thing("Ladder", "ladder")
 
 
-@TOUCH("ladder")
+@registry.TOUCH("ladder")
 def down(world: World, tile: Tile, thing: Thing) -> bool:
     """Climbs down to the next floor."""
     places.warp(world, f"{FLOOR}{level_of(world.farmer.place) + 1}", None)
     return True
 
 
-@SPOT("ladder")
+@registry.SPOT("ladder")
 def enter_mine(world: World, tile: Tile, words: Sequence[str]) -> bool:
     """Climbs down from the entrance."""
     places.warp(world, f"{FLOOR}1", None)
     return True
 
 
-@SPOT("exit")
+@registry.SPOT("exit")
 def leave(world: World, tile: Tile, words: Sequence[str]) -> bool:
     """Climbs up to the entrance."""
     places.warp(world, "Mine", None)
     return True
 
 
-@TOUCH("treasure")
+@registry.TOUCH("treasure")
 def treasure(world: World, tile: Tile, thing: Thing) -> bool:
     """Takes what a chest of the mines holds."""
     level = level_of(world.farmer.place)
@@ -181,7 +168,7 @@ def treasure(world: World, tile: Tile, thing: Thing) -> bool:
     return True
 
 
-@ENTER
+@registry.ENTER
 def arrive(world: World, place: Place) -> None:
     """Remembers the deepest floor; floors where no one is are made again when somebody comes."""
     level = level_of(place.key)
@@ -191,7 +178,7 @@ def arrive(world: World, place: Place) -> None:
         return
     if level <= LOWEST:
         world.mine_level = max(world.mine_level, level)
-        DID.call(world, "mine", "floor", level)
+        registry.DID.call(world, "mine", "floor", level)
     else:
         world.cavern_level = max(world.cavern_level, level - LOWEST)
 
@@ -199,7 +186,7 @@ def arrive(world: World, place: Place) -> None:
 # The elevator -------------------------------------------------------------------------------------
 
 
-@SPOT("elevator")
+@registry.SPOT("elevator")
 def elevator(world: World, tile: Tile, words: Sequence[str]) -> bool:
     """Shows the floors that were reached."""
     world.menu = Menu("elevator")
@@ -217,6 +204,6 @@ def _ride(world: World, menu: Menu, index: int, number: int, into: bool) -> None
         places.warp(world, f"{FLOOR}{stops[index]}" if stops[index] else "Mine", None)
 
 
-MENUS["elevator"] = MenuRule(
+registry.MENUS["elevator"] = registry.MenuRule(
     type="", entries=lambda world, menu: [f"Floor {n}" for n in _stops(world)], choose=_ride
 )

@@ -2,20 +2,10 @@
 
 from __future__ import annotations
 
-from bridges.stardojo.rules import items, places
+from bridges.stardojo.rules import items, places, registry
 from bridges.stardojo.rules.content import content
 from bridges.stardojo.rules.farmer import level
-from bridges.stardojo.rules.registry import (
-    ANSWER,
-    EVENING,
-    FURNITURE,
-    MENUS,
-    MORNING,
-    MenuRule,
-    ask,
-    random,
-    say,
-)
+from bridges.stardojo.rules.registry import ask, random, say
 from bridges.stardojo.rules.world import SEASONS, Facts, Furniture, Menu, World
 
 DAYS = 28
@@ -30,14 +20,14 @@ def ask_sleep(world: World) -> None:
     ask(world, "Go to sleep for the night?", [("Yes", "Yes"), ("No", "No")], "sleep")
 
 
-@FURNITURE("Bed", "Double Bed")
+@registry.FURNITURE("Bed", "Double Bed")
 def bed(world: World, piece: Furniture) -> bool:
     """Asks whether to go to bed."""
     ask_sleep(world)
     return True
 
 
-@ANSWER("sleep")
+@registry.ANSWER("sleep")
 def answer(world: World, key: str, about: Facts) -> None:
     """Goes to bed, if the farmer wants to."""
     if key == "Yes":
@@ -75,7 +65,7 @@ def _next_day(world: World, *, rested: bool) -> None:
     world.menu = None
     bed = world.time if rested else MORNING_AFTER
     _sell(world)
-    EVENING.call(world)
+    registry.EVENING.call(world)
     learned = {skill: level(world, skill) for skill in me.points}
     world.days_played += 1
     world.day += 1
@@ -96,7 +86,7 @@ def _next_day(world: World, *, rested: bool) -> None:
     me.facing = 2
     for key in [key for key in world.places if key.startswith("UndergroundMine")]:
         del world.places[key]
-    MORNING.call(world)
+    registry.MORNING.call(world)
     world.days_started += 1
     _level_up(world, learned)
 
@@ -188,4 +178,6 @@ def _choose(world: World, menu: Menu, index: int, quantity: int, inward: bool) -
         ask_profession(world)
 
 
-MENUS["level"] = MenuRule("", lambda world, menu: list(menu.facts["names"]), _choose)
+registry.MENUS["level"] = registry.MenuRule(
+    "", lambda world, menu: list(menu.facts["names"]), _choose
+)

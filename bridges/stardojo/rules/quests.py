@@ -4,25 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bridges.stardojo.rules import farmer, items, residents
+from bridges.stardojo.rules import farmer, items, registry, residents
 from bridges.stardojo.rules.content import content
-from bridges.stardojo.rules.registry import (
-    COMMAND,
-    CREATURE,
-    DID,
-    GAIN,
-    MENUS,
-    MORNING,
-    NEW,
-    SPOT,
-    Id,
-    MenuRule,
-    below,
-    between,
-    random,
-    say,
-    weighted,
-)
+from bridges.stardojo.rules.registry import below, between, random, say, weighted
 from bridges.stardojo.rules.world import Facts, Menu, Quest, Tile, World
 from rollout.errors import InputError
 
@@ -58,7 +42,7 @@ def finish(world: World, quest: Quest) -> None:
         world.quests.remove(quest)
 
 
-@DID
+@registry.DID
 def progress(world: World, deed: str, what: str, number: int) -> None:
     """Counts what was done for the quests that ask for it."""
     for quest in list(world.quests):
@@ -72,7 +56,7 @@ def progress(world: World, deed: str, what: str, number: int) -> None:
             finish(world, quest)
 
 
-@GAIN
+@registry.GAIN
 def gained(world: World, name: str, count: int) -> None:
     """Counts what was collected; the first copper brings a letter of the smith."""
     for quest in world.quests:
@@ -82,7 +66,7 @@ def gained(world: World, name: str, count: int) -> None:
         world.facts.setdefault("tomorrow", ["ClintFurnace"])
 
 
-@CREATURE
+@registry.CREATURE
 def deliver(world: World, tile: Tile) -> bool:
     """Brings somebody what he asked for, or the news that it is done."""
     resident = residents.at(world, world.farmer.place, tile)
@@ -108,8 +92,8 @@ def deliver(world: World, tile: Tile) -> bool:
 # Help wanted --------------------------------------------------------------------------------------
 
 
-@NEW
-@MORNING
+@registry.NEW
+@registry.MORNING
 def post(world: World) -> None:
     """Today's note on the board; help that was promised for too long is forgotten."""
     for quest in [each for each in world.quests if "left" in each.facts and not each.done]:
@@ -154,10 +138,10 @@ def accept(world: World, request: Facts) -> None:
     fields = {key: value for key, value in request.items() if key != "who"}
     facts = {"who": request["who"], "left": DAYS_OF_HELP}
     world.quests.append(Quest(id="", facts=facts, **fields))
-    DID.call(world, "accept", request["kind"], 1)
+    registry.DID.call(world, "accept", request["kind"], 1)
 
 
-@SPOT("billboard")
+@registry.SPOT("billboard")
 def billboard(world: World, tile: Tile, words: Sequence[str]) -> bool:
     """Shows today's request."""
     if world.facts.get("board") is None:
@@ -180,7 +164,7 @@ def _accept(world: World, menu: Menu, index: int, number: int, into: bool) -> No
         accept(world, request)
 
 
-MENUS["billboard"] = MenuRule(type="", entries=_note, choose=_accept)
+registry.MENUS["billboard"] = registry.MenuRule(type="", entries=_note, choose=_accept)
 
 
 # The log ------------------------------------------------------------------------------------------
@@ -214,27 +198,27 @@ def _choose(world: World, menu: Menu, index: int, number: int, into: bool) -> No
         menu.facts["quest"] = index
 
 
-MENUS["journal"] = MenuRule(type="", entries=_log, choose=_choose)
+registry.MENUS["journal"] = registry.MenuRule(type="", entries=_log, choose=_choose)
 
 
 # Commands -----------------------------------------------------------------------------------------
 
 
-@COMMAND("start_quest")
-def start_quest(world: World, number: Id) -> None:
+@registry.COMMAND("start_quest")
+def start_quest(world: World, number: registry.Id) -> None:
     """Starts a quest of the story."""
     start(world, str(number))
 
 
-@COMMAND("complete_quest")
-def complete_quest(world: World, number: Id) -> None:
+@registry.COMMAND("complete_quest")
+def complete_quest(world: World, number: registry.Id) -> None:
     """Completes a quest of the log."""
     for quest in list(world.quests):
         if quest.id == str(number) and not quest.done:
             finish(world, quest)
 
 
-@COMMAND("start_help_quest")
+@registry.COMMAND("start_help_quest")
 def start_help_quest(world: World, kind: str) -> None:
     """Accepts a request of a kind: collect, delivery or slay."""
     if kind not in HELPS:

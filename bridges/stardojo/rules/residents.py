@@ -12,20 +12,9 @@ from zlib import crc32
 
 import numpy as np
 
-from bridges.stardojo.rules import farmer, maps, places
+from bridges.stardojo.rules import farmer, maps, places, registry
 from bridges.stardojo.rules.content import content
-from bridges.stardojo.rules.registry import (
-    COMMAND,
-    CREATURE,
-    DID,
-    ENTER,
-    EVENING,
-    MORNING,
-    NEW,
-    TEN,
-    Whole,
-    say,
-)
+from bridges.stardojo.rules.registry import say
 from bridges.stardojo.rules.tables import TASTES
 from bridges.stardojo.rules.tables import Place as Entry
 from bridges.stardojo.rules.tables import Resident as Known
@@ -41,7 +30,7 @@ WORTHLESS = 20
 WEDDING = 3  # nights
 
 
-@NEW
+@registry.NEW
 def settle(world: World) -> None:
     """Everybody who lives here this year."""
     for name, known in content().residents.items():
@@ -51,7 +40,7 @@ def settle(world: World) -> None:
     move(world)
 
 
-@TEN
+@registry.TEN
 def move(world: World) -> None:
     """Puts everybody where the schedule says."""
     for resident in world.residents.values():
@@ -61,7 +50,7 @@ def move(world: World) -> None:
         resident.tile = places.near(world, places.get(world, place), tile) if taken else tile
 
 
-@ENTER
+@registry.ENTER
 def greet(world: World, place: Place) -> None:
     """Nobody stands where the farmer comes in."""
     if any(each.place == place.key for each in world.residents.values()):
@@ -188,7 +177,7 @@ def at(world: World, place: str, tile: Tile) -> Resident | None:
     return min(found, key=lambda each: each.talked, default=None)
 
 
-@CREATURE
+@registry.CREATURE
 def meet(world: World, tile: Tile) -> bool:
     """Gives what is in the hand, or talks."""
     resident = at(world, world.farmer.place, tile)
@@ -198,7 +187,7 @@ def meet(world: World, tile: Tile) -> bool:
     if not resident.facts.get("met"):
         resident.facts["met"] = True
         if known.social:
-            DID.call(world, "meet", resident.name, 1)
+            registry.DID.call(world, "meet", resident.name, 1)
     item = world.farmer.hand
     if item is not None and known.social and _give(world, resident, item):
         return True
@@ -210,7 +199,7 @@ def _talk(world: World, resident: Resident, known: Known) -> None:
     if known.social and not resident.talked:
         resident.talked = True
         befriend(resident, TALK)
-        DID.call(world, "talk", resident.name, 1)
+        registry.DID.call(world, "talk", resident.name, 1)
     hearts = resident.friendship // HEART
     lines = [text for least, text in content().talk if least <= hearts][-3:]
     text = lines[(world.days_played + len(resident.name)) % len(lines)]
@@ -235,7 +224,7 @@ def _give(world: World, resident: Resident, item: Item) -> bool:
     farmer.use_up(world)
     resident.gifts, resident.gifts_week = resident.gifts + 1, resident.gifts_week + 1
     befriend(resident, int(points * better))
-    DID.call(world, "gift", resident.name, 1)
+    registry.DID.call(world, "gift", resident.name, 1)
     say(world, content().thanks[liking].format(name=world.farmer.name), speaker=resident.name)
     return True
 
@@ -296,7 +285,7 @@ def _taken(world: World) -> bool:
     return any(each.tie in ("engaged", "married") for each in world.residents.values())
 
 
-@EVENING
+@registry.EVENING
 def forget(world: World) -> None:
     """Friendship fades for those who were not spoken to."""
     for resident in world.residents.values():
@@ -304,7 +293,7 @@ def forget(world: World) -> None:
             befriend(resident, DECAY[resident.tie])
 
 
-@MORNING
+@registry.MORNING
 def rise(world: World) -> None:
     """A new day: talk and gifts count again; weddings; those who move in in a later year."""
     for resident in world.residents.values():
@@ -318,26 +307,26 @@ def rise(world: World) -> None:
     settle(world)
 
 
-@COMMAND("npc_friendship")
-def set_friendship(world: World, name: str, points: Whole) -> None:
+@registry.COMMAND("npc_friendship")
+def set_friendship(world: World, name: str, points: registry.Whole) -> None:
     """Sets the points of one resident."""
     find(world, name).friendship = max(0, points)
 
 
-@COMMAND("all_npc_friendship")
-def add_friendship(world: World, delta: Whole) -> None:
+@registry.COMMAND("all_npc_friendship")
+def add_friendship(world: World, delta: registry.Whole) -> None:
     """Adds points for everybody."""
     for resident in world.residents.values():
         resident.friendship = max(0, resident.friendship + delta)
 
 
-@COMMAND("dating")
+@registry.COMMAND("dating")
 def date(world: World, name: str) -> None:
     """Makes somebody a partner."""
     find(world, name).tie = "dating"
 
 
-@COMMAND("warp_character")
+@registry.COMMAND("warp_character")
 def warp(
     world: World, name: str, place: str | None, x: int | None = None, y: int | None = None
 ) -> None:

@@ -5,21 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from bridges.stardojo.rules import carpenter, community, creatures, farmer, items
+from bridges.stardojo.rules import carpenter, community, creatures, farmer, items, registry
 from bridges.stardojo.rules.content import content
 from bridges.stardojo.rules.names import SKILLS
-from bridges.stardojo.rules.registry import (
-    ANSWER,
-    DID,
-    MENUS,
-    MORNING,
-    SPOT,
-    MenuRule,
-    ask,
-    below,
-    say,
-    weighted,
-)
+from bridges.stardojo.rules.registry import ask, below, say, weighted
 from bridges.stardojo.rules.tables import Offer, Shop
 from bridges.stardojo.rules.world import SEASONS, WEEKDAYS, Facts, Item, Menu, Tile, World
 
@@ -28,7 +17,7 @@ GENEROUS = 2000  # friendship from which bouquets are sold
 SMITHING = 2  # nights
 
 
-@SPOT("shop")
+@registry.SPOT("shop")
 def counter(world: World, tile: Tile, words: Sequence[str]) -> bool:
     """Asks at a counter."""
     key = words[0]
@@ -60,7 +49,7 @@ def attended(world: World, shop: Shop) -> bool:
     return keeper.place == shop.map and near
 
 
-@ANSWER("counter")
+@registry.ANSWER("counter")
 def serve(world: World, key: str, about: Facts) -> None:
     """Opens what was asked for."""
     if key == "joja":
@@ -129,7 +118,7 @@ def _trade(world: World, menu: Menu, index: int, number: int, into: bool) -> Non
     world.farmer.money -= offer.price * (count - lost)
     if left is not None:
         bought[f"{key} {name}"] = bought.get(f"{key} {name}", 0) + count - lost
-    DID.call(world, "buy", name, count - lost)
+    registry.DID.call(world, "buy", name, count - lost)
 
 
 def sell(world: World, key: str, slot: int) -> bool:
@@ -145,7 +134,7 @@ def sell(world: World, key: str, slot: int) -> bool:
         return False
     bag[slot] = None
     world.farmer.money += price * item.count
-    DID.call(world, "sell", item.name, item.count)
+    registry.DID.call(world, "sell", item.name, item.count)
     return True
 
 
@@ -155,7 +144,7 @@ def _goods(names: Sequence[str]) -> list[Facts]:
     return [{"name": known[name].name, "price": known[name].price} for name in names]
 
 
-MENUS["shop"] = MenuRule(
+registry.MENUS["shop"] = registry.MenuRule(
     type="ShopMenu",
     entries=_names,
     choose=_trade,
@@ -164,7 +153,7 @@ MENUS["shop"] = MenuRule(
 )
 
 
-@MORNING
+@registry.MORNING
 def restock(world: World) -> None:
     """Restocks goods that are sold in small numbers."""
     world.facts["bought"] = {}
@@ -218,7 +207,7 @@ def _fetch(world: World) -> bool:
     return False
 
 
-MENUS["upgrade"] = MenuRule(
+registry.MENUS["upgrade"] = registry.MenuRule(
     type="ShopMenu",
     entries=_tools,
     choose=_upgrade,
@@ -227,7 +216,7 @@ MENUS["upgrade"] = MenuRule(
 )
 
 
-@MORNING
+@registry.MORNING
 def smithing(world: World) -> None:
     """A night passes for tools and the farmhouse."""
     for order in world.orders:
@@ -249,10 +238,10 @@ def _crack(world: World, menu: Menu, index: int, number: int, into: bool) -> Non
             return
         world.farmer.money -= content().geode_price
         farmer.give(world, weighted(world, dict(content().geodes[held[index]])), 1)
-        DID.call(world, "geode", held[index], 1)
+        registry.DID.call(world, "geode", held[index], 1)
 
 
-MENUS["geode"] = MenuRule(type="", entries=_geodes, choose=_crack)
+registry.MENUS["geode"] = registry.MenuRule(type="", entries=_geodes, choose=_crack)
 
 
 # Animals ------------------------------------------------------------------------------------------
@@ -304,7 +293,7 @@ def _buy_animal(world: World, menu: Menu, index: int, number: int, into: bool) -
     say(world, f"{made.name} will be sent to your {home.kind}.", speaker="Marnie")
 
 
-MENUS["animals"] = MenuRule(
+registry.MENUS["animals"] = registry.MenuRule(
     type="PurchaseAnimalsMenu",
     entries=_for_sale,
     choose=_buy_animal,
@@ -317,7 +306,7 @@ MENUS["animals"] = MenuRule(
 # The backpack -------------------------------------------------------------------------------------
 
 
-@SPOT("backpack")
+@registry.SPOT("backpack")
 def backpack(world: World, tile: Tile, words: Sequence[str]) -> bool:
     """Offers the next larger backpack."""
     slots = len(world.farmer.bag)
@@ -329,7 +318,7 @@ def backpack(world: World, tile: Tile, words: Sequence[str]) -> bool:
     return False
 
 
-@ANSWER("backpack")
+@registry.ANSWER("backpack")
 def enlarge(world: World, key: str, about: Facts) -> None:
     """Buys a backpack."""
     pack = content().backpack[about["name"]]
