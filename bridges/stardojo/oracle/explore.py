@@ -70,9 +70,6 @@ def hay(hands: Hands, row: TaskRow) -> Plan:
     yield from hands.until(lambda: False, one)
 
 
-# Quests -------------------------------------------------------------------------------------------
-
-
 def journal(hands: Hands) -> Plan:
     """Opens the log."""
     yield from hands.close()

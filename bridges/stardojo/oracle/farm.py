@@ -195,9 +195,6 @@ def _ripe(hands: Hands, name: str) -> Tile | None:
     return hands.reachable(found) if hands.world.here.key == "Farm" else None
 
 
-# Animals ------------------------------------------------------------------------------------------
-
-
 def house(hands: Hands, *kinds: str) -> Building | None:
     """Returns the first building of some kinds."""
     return next((each for each in hands.world.buildings if each.kind in kinds), None)

@@ -61,9 +61,6 @@ def provide(hands: Hands, name: str, count: int, *keep: str) -> Plan:
         yield from supplies.dig_out(hands, name, None)
 
 
-# Smelting -----------------------------------------------------------------------------------------
-
-
 def furnace(hands: Hands) -> Tile | None:
     """Returns where a furnace stands on the farm."""
     things = hands.world.places["Farm"].things
@@ -132,9 +129,6 @@ def place(hands: Hands, name: str) -> Plan:
     yield NOTHING
 
 
-# Cooking ------------------------------------------------------------------------------------------
-
-
 def cook(hands: Hands, name: str) -> Plan:
     """Cooks at the stove at home, or at a cookout kit."""
     recipe = content().cooking[name]
@@ -142,7 +136,7 @@ def cook(hands: Hands, name: str) -> Plan:
         if not needed.startswith("<") and hands.count(needed) < count:
             yield from provide(hands, needed, count)
     if hands.world.house_level:
-        yield from travel.go(hands, places.house_key(hands.world))
+        yield from travel.go(hands, places.HOUSE)
         spots = places.plan(hands.world.here).spots
         stoves = [tile for tile, words in spots.items() if words[0] == "stove"]
         yield from hands.interact(hands.reachable(stoves) or stoves[0])

@@ -87,9 +87,6 @@ def wanted(hands: Hands, name: str) -> tuple[str, int, str]:
     return "Bread", 2, "Saloon"
 
 
-# Trade --------------------------------------------------------------------------------------------
-
-
 def sell(hands: Hands, row: TaskRow) -> Plan:
     """Sells to a shop, or puts into the shipping bin."""
     if row.tool == "Shipping Bin":
@@ -160,9 +157,6 @@ def sell_animal(hands: Hands, row: TaskRow) -> Plan:
         if menu is not None and menu.kind == ANIMAL_MENU:
             yield from hands.choose(1)
             return
-
-
-# Building -----------------------------------------------------------------------------------------
 
 
 def build(hands: Hands, row: TaskRow) -> Plan:

@@ -137,7 +137,7 @@ def sleep(hands: Hands) -> Plan:
     for _ in range(20):
         if hands.world.days_started != day:
             break
-        yield from travel.go(hands, places.house_key(hands.world))
+        yield from travel.go(hands, places.HOUSE)
         bed = next(each for each in hands.world.here.furniture if "Bed" in each.name)
         yield from hands.close()
         yield from hands.interact(bed.tile)
@@ -155,9 +155,6 @@ def morning(hands: Hands) -> Plan:
             yield from hands.choose(1)
         else:
             yield NOTHING
-
-
-# The mines ----------------------------------------------------------------------------------------
 
 
 def descend(hands: Hands, level: int) -> Plan:

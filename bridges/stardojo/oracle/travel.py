@@ -29,7 +29,7 @@ def steps(world: World, key: str) -> Iterator[Step]:
             door = places.door(building)
             if door is not None and not building.days:
                 home = building.kind == "Farmhouse"
-                yield (places.house_key(world) if home else building.inside), door, True
+                yield (places.HOUSE if home else building.inside), door, True
     if key == "Mine":
         spot = next(tile for tile, words in plan.spots.items() if words[0] == "ladder")
         yield f"{mines.FLOOR}1", spot, True

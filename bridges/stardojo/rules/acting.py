@@ -179,7 +179,7 @@ def _ship(world: World) -> bool:
                 return False
             me.bag[me.slot] = None
             world.shipped.append(held)
-            farmer.did(world, "ship", held.name, held.count)
+            registry.DID.call(world, "ship", held.name, held.count)
             return True
     return False
 
@@ -253,7 +253,7 @@ def eat(world: World, key: str, about: Facts) -> None:
         else:
             farmer.rest(world, strength * 2.5, strength * 1.125)
         world.busy = max(world.busy, EATING_TICKS)
-        farmer.did(world, "eat", held.name)
+        registry.DID.call(world, "eat", held.name, 1)
 
 
 def craft(world: World, name: str) -> None:
@@ -402,14 +402,10 @@ def _use_chest(world: World, menu: Menu, index: int, quantity: int, inward: bool
     (making.from_chest if inward else making.to_chest)(world, index, quantity)
 
 
-def _nothing(world: World, menu: Menu, index: int, quantity: int, inward: bool) -> None:
-    world.menu = None
-
-
 registry.MENUS["dialogue"] = registry.MenuRule(
     "DialogueBox", _responses, _answer, _dialogue, operable=True
 )
 registry.MENUS["chest"] = registry.MenuRule(
     "Chest", _in_chest, _use_chest, _show_chest, operable=True
 )
-registry.MENUS["map"] = registry.MenuRule("", lambda world, menu: [], _nothing)
+registry.MENUS["map"] = registry.MenuRule("", lambda world, menu: [], registry.close_menu)

@@ -10,10 +10,7 @@ from bridges.stardojo.rules.registry import random, say
 from bridges.stardojo.rules.world import Animal, Building, Pet, Place, Thing, Tile, World
 from rollout.errors import InputError, nearest
 
-DAY, WAKING = 1440, 600
-
-
-# Feeding ------------------------------------------------------------------------------------------
+DAY, WAKING = 1440, 360  # minutes
 
 
 @registry.SPOT("trough")
@@ -50,9 +47,6 @@ def silo_room(world: World) -> int:
     return max(most - world.hay, 0)
 
 
-# Nights -------------------------------------------------------------------------------------------
-
-
 @registry.EVENING
 def settle(world: World) -> None:
     """Animals eat, and are content or not; pets drink; incubators warm until the morning."""
@@ -67,7 +61,7 @@ def settle(world: World) -> None:
     for pet in world.pets:
         if full:
             pet.friendship = min(pet.friendship + rules["pet_water"], creatures.FRIENDSHIP)
-    minutes = DAY - (world.time // 100 * 60 + world.time % 100 - WAKING // 100 * 60)
+    minutes = DAY - (world.minutes - WAKING)
     for building in world.buildings:
         _warm(world, building, max(minutes, 0))
 
@@ -184,9 +178,6 @@ def warm(world: World) -> None:
         _warm(world, building, 10)
 
 
-# Incubators ---------------------------------------------------------------------------------------
-
-
 @registry.TOUCH("incubator")
 def incubate(world: World, tile: Tile, thing: Thing) -> bool:
     """Puts the egg in hand into the incubator."""
@@ -219,9 +210,6 @@ def _warm(world: World, building: Building, minutes: int) -> None:
     if egg["minutes"] <= 0 and homes_with(world, building, egg["kind"]):
         del place.facts["egg"]
         creatures.add(world, egg["kind"], egg["kind"].split()[-1], building)
-
-
-# Commands -----------------------------------------------------------------------------------------
 
 
 def _kind(text: str) -> str:

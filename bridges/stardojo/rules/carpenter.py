@@ -18,17 +18,12 @@ MOVE, DEMOLISH = "Move a building", "Demolish a building"
 
 def pay(world: World, gold: int, materials: Mapping[str, int]) -> bool:
     """Pays gold and materials; returns False, taking nothing, if there is not enough."""
-    if world.farmer.money < gold or not has(world, materials):
+    if world.farmer.money < gold or not farmer.has(world, materials):
         return False
     world.farmer.money -= gold
     for name, count in materials.items():
         farmer.take(world, name, count)
     return True
-
-
-def has(world: World, materials: Mapping[str, int]) -> bool:
-    """Returns True if the bag holds some materials."""
-    return all(farmer.count(world, name) >= count for name, count in materials.items())
 
 
 def _offers(world: World) -> list[str]:
@@ -93,7 +88,7 @@ def _choose(world: World, menu: Menu, index: int, number: int, into: bool) -> No
 
 def _may_build(world: World, name: str) -> bool:
     known = content().buildings[name]
-    if world.farmer.money < known.gold or not has(world, known.materials):
+    if world.farmer.money < known.gold or not farmer.has(world, known.materials):
         return False
     return known.days == 0 or not any(each.days for each in world.buildings)
 
@@ -183,9 +178,6 @@ def _finish(world: World, building: Building) -> None:
         places.grow_building(world, building, building.becomes)
         building.becomes = ""
     DID.call(world, "build", building.kind, 1)
-
-
-# Commands -----------------------------------------------------------------------------------------
 
 
 def _spot(world: World, x: int | None, y: int | None) -> Tile:

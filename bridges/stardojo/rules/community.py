@@ -14,9 +14,6 @@ THEATER = "Movie Theater"
 DONATED = ("artifact", "gem", "mineral")
 
 
-# Bundles ------------------------------------------------------------------------------------------
-
-
 @registry.SPOT("bundles")
 def note(world: World, tile: Tile, words: Sequence[str]) -> bool:
     """Shows the bundles of a room."""
@@ -124,9 +121,6 @@ def _number(text: registry.Id, below: int) -> int:
     return int(text)
 
 
-# The museum ---------------------------------------------------------------------------------------
-
-
 @registry.SPOT("museum")
 def museum(world: World, tile: Tile, words: Sequence[str]) -> bool:
     """Shows what of the bag can be donated."""
@@ -163,9 +157,6 @@ def _donate(world: World, menu: Menu, index: int, number: int, into: bool) -> No
 registry.MENUS["museum"] = registry.MenuRule(
     type="", entries=lambda world, menu: _pieces(world), choose=_donate
 )
-
-
-# Joja ---------------------------------------------------------------------------------------------
 
 
 @registry.SPOT("joja")
@@ -233,9 +224,6 @@ def development(world: World, number: registry.Id | None = None) -> None:
     for name, each in content().projects.items():
         if number is None or str(number) in (str(each.id), name):
             repair(world, name)
-
-
-# Prizes -------------------------------------------------------------------------------------------
 
 
 @registry.SPOT("prize")

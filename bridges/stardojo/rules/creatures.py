@@ -15,9 +15,6 @@ STROLL = 0.4  # the chance that an animal takes a step in ten minutes
 MILKING = 30  # ticks
 
 
-# Where they are -----------------------------------------------------------------------------------
-
-
 @registry.NEW
 def ready(world: World) -> None:
     """Grown animals have milk and wool to give."""
@@ -104,9 +101,6 @@ def gate(world: World, tile: Tile, words: Sequence[str]) -> bool:
     return False
 
 
-# Petting, milking, shearing -----------------------------------------------------------------------
-
-
 @registry.CREATURE
 def touch(world: World, tile: Tile) -> bool:
     """Pets an animal or a pet; an animal that was petted shows what one can ask of it."""
@@ -186,9 +180,6 @@ def _query(world: World, menu: Menu, index: int, number: int, into: bool) -> Non
 
 
 registry.MENUS["animal"] = registry.MenuRule(type="", entries=_queries, choose=_query)
-
-
-# Houses and new animals ---------------------------------------------------------------------------
 
 
 def homes(world: World, kind: str) -> list[Building]:

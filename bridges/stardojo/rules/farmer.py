@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from bridges.stardojo.rules import items
 from bridges.stardojo.rules.content import content
 from bridges.stardojo.rules.places import drop
-from bridges.stardojo.rules.registry import DID, GAIN
+from bridges.stardojo.rules.registry import GAIN
 from bridges.stardojo.rules.world import Item, World
 
 REACH = 2
@@ -142,9 +144,9 @@ def learn(world: World, skill: str, points: int) -> None:
     world.farmer.points[skill] += points
 
 
-def did(world: World, deed: str, what: str, number: int = 1) -> None:
-    """Tells quests what was done."""
-    DID.call(world, deed, what, number)
+def has(world: World, materials: Mapping[str, int]) -> bool:
+    """Returns True if the bag holds some materials."""
+    return all(count(world, name) >= number for name, number in materials.items())
 
 
 def collect(world: World) -> None:

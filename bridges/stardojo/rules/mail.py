@@ -42,14 +42,10 @@ def mailbox(world: World, tile: Tile, words: Sequence[str]) -> bool:
     return True
 
 
-def _close(world: World, menu: Menu, index: int, number: int, into: bool) -> None:
-    world.menu = None
-
-
 registry.MENUS["letter"] = registry.MenuRule(
     type="Letter",
     entries=lambda world, menu: ["Close"],
-    choose=_close,
+    choose=registry.close_menu,
     show=lambda world, menu: {"message": menu.facts["text"]},
 )
 
@@ -74,9 +70,6 @@ def seen(world: World, number: registry.Id, flag: bool | str = True) -> None:
 def trigger(world: World, number: registry.Id) -> None:
     """Events of the story are not played: it counts as seen."""
     seen(world, number)
-
-
-# Television ---------------------------------------------------------------------------------------
 
 
 @registry.FURNITURE("tv")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from bridges.stardojo.rules import farmer, items, maps, places, soil
+from bridges.stardojo.rules import farmer, items, maps, places, registry, soil
 from bridges.stardojo.rules.content import content
 from bridges.stardojo.rules.registry import EVENING, MENUS, SPOT, TEN, TOUCH, MenuRule, random
 from bridges.stardojo.rules.tables import Product, Recipe
@@ -16,15 +16,10 @@ NIGHT = 1440 - 20 * 60
 """Minutes from 2:00 to 6:00 that machines work through, at least."""
 
 
-def needs(world: World, recipe: Recipe) -> bool:
-    """Returns True if the bag holds the materials of a recipe."""
-    return all(farmer.count(world, name) >= number for name, number in recipe.needs.items())
-
-
 def make(world: World, key: str, recipe: Recipe) -> bool:
     """Makes one portion of a recipe from the bag; returns True if it could be."""
     name = recipe.makes or key
-    if not needs(world, recipe):
+    if not farmer.has(world, recipe.needs):
         return False
     before = [
         None if each is None else Item(each.name, each.count, each.quality, each.facts)
@@ -44,13 +39,8 @@ def craft(world: World, key: str) -> bool:
     recipe = content().crafting.get(key)
     if recipe is None or key not in world.farmer.recipes or not make(world, key, recipe):
         return False
-    farmer.did(world, "craft", recipe.makes or key, recipe.count)
+    registry.DID.call(world, "craft", recipe.makes or key, recipe.count)
     return True
-
-
-def open_kitchen(world: World) -> None:
-    """Opens the menu of the dishes that the farmer knows."""
-    world.menu = Menu("cooking")
 
 
 def _dishes(world: World, menu: Menu) -> list[str]:
@@ -64,24 +54,20 @@ def _cook(world: World, menu: Menu, index: int, quantity: int, inward: bool) -> 
     for _ in range(max(1, quantity)):
         if not make(world, dishes[index], content().cooking[dishes[index]]):
             break
-        farmer.did(world, "cook", dishes[index])
+        registry.DID.call(world, "cook", dishes[index], 1)
 
 
 MENUS["cooking"] = MenuRule("", _dishes, _cook)
 
 
-@SPOT("stove")
-def stove(world: World, tile: Tile, words: object) -> bool:
-    """Cooks."""
-    open_kitchen(world)
+def kitchen(world: World, tile: Tile, about: object) -> bool:
+    """Opens the menu of the dishes that the farmer knows, at a stove or a cookout kit."""
+    world.menu = Menu("cooking")
     return True
 
 
-@TOUCH("kit")
-def kit(world: World, tile: Tile, thing: Thing) -> bool:
-    """Cooks at a cookout kit."""
-    open_kitchen(world)
-    return True
+SPOT("stove")(kitchen)
+TOUCH("kit")(kitchen)
 
 
 @SPOT("fridge")
@@ -118,7 +104,7 @@ def machine(world: World, tile: Tile, thing: Thing) -> bool:
         if farmer.space(world, product) < thing.facts["count"]:
             return False
         farmer.give(world, product, thing.facts["count"])
-        farmer.did(world, "forge", product, thing.facts["count"])
+        registry.DID.call(world, "forge", product, thing.facts["count"])
         thing.facts.clear()
         return True
     held = world.farmer.hand
@@ -150,7 +136,7 @@ def machines_work(world: World) -> None:
 @EVENING
 def machines_work_at_night(world: World) -> None:
     """Machines work on until the morning."""
-    _work(world, (26 * 60 - (world.time // 100 * 60 + world.time % 100)) + NIGHT)
+    _work(world, 26 * 60 - world.minutes + NIGHT)
 
 
 @TOUCH("forage")
@@ -165,7 +151,7 @@ def pick(world: World, tile: Tile, thing: Thing) -> bool:
     number = 2 if "Gatherer" in world.farmer.professions and random(world) < 0.2 else 1
     farmer.give(world, thing.name, number, quality)
     farmer.learn(world, "foraging", 7)
-    farmer.did(world, "forage", thing.name, number)
+    registry.DID.call(world, "forage", thing.name, number)
     return True
 
 

@@ -183,9 +183,6 @@ def arrive(world: World, place: Place) -> None:
         world.cavern_level = max(world.cavern_level, level - LOWEST)
 
 
-# The elevator -------------------------------------------------------------------------------------
-
-
 @registry.SPOT("elevator")
 def elevator(world: World, tile: Tile, words: Sequence[str]) -> bool:
     """Shows the floors that were reached."""

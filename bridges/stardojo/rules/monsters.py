@@ -40,10 +40,6 @@ def hidden(monster: Monster) -> bool:
     return moves in ("hide", "burrow") and not monster.facts.get("up")
 
 
-def _open(world: World, place: Place, tile: Tile) -> bool:
-    return places.fixed_free(world, place, tile)
-
-
 def _toward(world: World, place: Place, monster: Monster, ticks: int, goal: Tile) -> None:
     """Moves along the axis that is further off, else along the other."""
     step = content().monsters[monster.name].speed * ticks / TICKS_PER_SECOND
@@ -54,7 +50,9 @@ def _toward(world: World, place: Place, monster: Monster, ticks: int, goal: Tile
             continue
         to = getattr(monster, axis) + max(-step, min(step, by))
         x, y = (to, monster.y) if axis == "x" else (monster.x, to)
-        if (round(x), round(y)) == monster.tile or _open(world, place, (round(x), round(y))):
+        if (round(x), round(y)) == monster.tile or places.fixed_free(
+            world, place, (round(x), round(y))
+        ):
             monster.x, monster.y = x, y
             return
 
@@ -84,7 +82,7 @@ def _shuttle(world: World, place: Place, monster: Monster, ticks: int, far: floa
     speed = content().monsters[monster.name].speed * ticks / TICKS_PER_SECOND
     x, y = monster.x + step[0] * speed, monster.y + step[1] * speed
     ahead = (round(x + step[0] * 0.5), round(y + step[1] * 0.5))
-    if _open(world, place, ahead):
+    if places.fixed_free(world, place, ahead):
         monster.x, monster.y = x, y
     else:
         monster.facts["way"] = (way + 2) % 4
@@ -100,7 +98,7 @@ def _burrow(world: World, place: Place, monster: Monster, ticks: int, far: float
     elif far <= SURFACES:
         x, y = world.farmer.tile
         sides = [(x + step[0], y + step[1]) for step in WAYS]
-        free = [tile for tile in sides if _open(world, place, tile)]
+        free = [tile for tile in sides if places.fixed_free(world, place, tile)]
         if free:
             monster.x, monster.y = free[below(world, len(free))]
             monster.facts.update(up=True, left=UP)
@@ -151,7 +149,7 @@ def hurt(world: World, place: Place, monster: Monster, points: int) -> None:
     x, y = world.farmer.tile
     far = hypot(monster.x - x, monster.y - y) or 1.0
     back = (monster.x + (monster.x - x) / far * PUSH, monster.y + (monster.y - y) / far * PUSH)
-    if _open(world, place, (round(back[0]), round(back[1]))):
+    if places.fixed_free(world, place, (round(back[0]), round(back[1]))):
         monster.x, monster.y = back
 
 

@@ -81,7 +81,7 @@ def _next_day(world: World, *, rested: bool) -> None:
     for key in [key for key in world.places if key.startswith("UndergroundMine")]:
         if key != me.place:
             del world.places[key]
-    me.place = places.house_key(world)
+    me.place = places.HOUSE
     me.tile = places.near(world, world.here, _bedside(world))
     me.facing = 2
     for key in [key for key in world.places if key.startswith("UndergroundMine")]:

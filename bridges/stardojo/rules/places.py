@@ -17,6 +17,8 @@ FLAT = frozenset({"Red Rug", "Calendar", "Basic Window", "Small Window"})
 FIXED = {"Farmhouse": (9, 3), "Greenhouse": (7, 6)}
 """Sizes of buildings that cannot be bought."""
 DOORS = {"Farmhouse": (5, 2), "Greenhouse": (3, 5)}
+HOUSE = "FarmHouse"
+"""Key of the place inside the farmhouse."""
 _SMALL = 20
 
 
@@ -233,14 +235,8 @@ def overgrown(place: Place, tile: Tile) -> bool:
     ground = place.ground.get(tile)
     if ground is None:
         return False
-    crop = ground.crop
-    return ground.kind in ("tree", "fruit_tree") or (crop is not None and trellis(crop.seed))
-
-
-def trellis(seed: str) -> bool:
-    """Returns True if the plant of a seed blocks the way."""
-    crop = content().crops.get(seed)
-    return crop is not None and crop.trellis
+    plant = content().crops.get(ground.crop.seed) if ground.crop else None
+    return ground.kind in ("tree", "fruit_tree") or (plant is not None and plant.trellis)
 
 
 def free(world: World, place: Place, tile: Tile) -> bool:
@@ -291,17 +287,12 @@ def warp(world: World, key: str, tile: Tile | None = None) -> None:
 def through(world: World, warp_to: maps.Warp) -> None:
     """Goes through an exit or a door."""
     if warp_to.to != "home":
-        key = house_key(world) if warp_to.to == "FarmHouse" else warp_to.to
+        key = HOUSE if warp_to.to == "FarmHouse" else warp_to.to
         warp(world, key, warp_to.tile)
         return
     made = inside_of(world, world.farmer.place)
     at = door(made) if made else None
     warp(world, "Farm", (at[0], at[1] + 1) if at else None)
-
-
-def house_key(world: World) -> str:
-    """Returns the key of the place inside the farmhouse."""
-    return "FarmHouse"
 
 
 def enter_door(world: World, to: maps.Warp) -> bool:

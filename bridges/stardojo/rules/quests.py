@@ -89,9 +89,6 @@ def deliver(world: World, tile: Tile) -> bool:
     return False
 
 
-# Help wanted --------------------------------------------------------------------------------------
-
-
 @registry.NEW
 @registry.MORNING
 def post(world: World) -> None:
@@ -167,9 +164,6 @@ def _accept(world: World, menu: Menu, index: int, number: int, into: bool) -> No
 registry.MENUS["billboard"] = registry.MenuRule(type="", entries=_note, choose=_accept)
 
 
-# The log ------------------------------------------------------------------------------------------
-
-
 def _log(world: World, menu: Menu) -> list[str]:
     if (at := menu.facts.get("quest")) is not None:
         return [f"Cancel: {world.quests[at].title}", "Back"]
@@ -199,9 +193,6 @@ def _choose(world: World, menu: Menu, index: int, number: int, into: bool) -> No
 
 
 registry.MENUS["journal"] = registry.MenuRule(type="", entries=_log, choose=_choose)
-
-
-# Commands -----------------------------------------------------------------------------------------
 
 
 @registry.COMMAND("start_quest")

@@ -20,28 +20,24 @@ from rollout.errors import InputError
 Rule = TypeVar("Rule", bound=Callable[..., Any])
 
 
-class Table(Generic[Rule]):
+class Table(dict[str, Rule]):
     """Rules by key; used as a decorator with the keys that a function is for."""
 
     def __init__(self, doc: str) -> None:
+        super().__init__()
         self.doc = doc
-        self.rules: dict[str, Rule] = {}
 
     def __call__(self, *keys: str) -> Callable[[Rule], Rule]:
         """Returns a decorator that enters a rule under some keys."""
 
         def enter(rule: Rule) -> Rule:
             for key in keys:
-                if key in self.rules:
+                if key in self:
                     raise ValueError(f"{self.doc}: two rules for {key!r}")
-                self.rules[key] = rule
+                self[key] = rule
             return rule
 
         return enter
-
-    def get(self, key: str) -> Rule | None:
-        """Returns the rule of a key, or None."""
-        return self.rules.get(key)
 
 
 class Hooks(Generic[Rule]):
@@ -156,6 +152,11 @@ def ask(
             "about": about or {},
         },
     )
+
+
+def close_menu(world: World, menu: Menu, index: int, number: int, into: bool) -> None:
+    """Closes the menu, whatever is chosen: a ``choose`` of ``MenuRule``."""
+    world.menu = None
 
 
 def random(world: World) -> float:

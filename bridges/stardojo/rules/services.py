@@ -60,9 +60,6 @@ def serve(world: World, key: str, about: Facts) -> None:
         world.menu = Menu(content().services[key][1], {"shop": about["shop"]})
 
 
-# Shops --------------------------------------------------------------------------------------------
-
-
 def stock(world: World, key: str) -> list[tuple[str, Offer]]:
     """Returns what a shop sells today, in order."""
     bought: Facts = world.facts.get("bought", {})
@@ -159,9 +156,6 @@ def restock(world: World) -> None:
     world.facts["bought"] = {}
 
 
-# The smith ----------------------------------------------------------------------------------------
-
-
 def _better(world: World) -> list[tuple[int, str]]:
     """Slots of tools with the next better tool."""
     found = []
@@ -244,9 +238,6 @@ def _crack(world: World, menu: Menu, index: int, number: int, into: bool) -> Non
 registry.MENUS["geode"] = registry.MenuRule(type="", entries=_geodes, choose=_crack)
 
 
-# Animals ------------------------------------------------------------------------------------------
-
-
 def _kinds() -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for kind, known in content().animals.items():
@@ -301,9 +292,6 @@ registry.MENUS["animals"] = registry.MenuRule(
         "animalsMenuData": [{"name": name, "price": _price(name)} for name in _kinds()]
     },
 )
-
-
-# The backpack -------------------------------------------------------------------------------------
 
 
 @registry.SPOT("backpack")

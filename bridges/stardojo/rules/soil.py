@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from bridges.stardojo.rules import farmer, items, maps, places
+from bridges.stardojo.rules import farmer, items, maps, places, registry
 from bridges.stardojo.rules.content import content
 from bridges.stardojo.rules.registry import EVENING, MORNING, below, between, random, weighted
 from bridges.stardojo.rules.tables import Crop as Plant
@@ -99,7 +99,7 @@ def harvest(world: World, place: Place, tile: Tile, *, scythe: bool = False) -> 
     skill = "foraging" if plant.wild else "farming"
     worth = items.price(name)
     farmer.learn(world, skill, 3 if plant.wild else round(16 * math.log(0.018 * worth + 1)))
-    farmer.did(world, "harvest", name, number)
+    registry.DID.call(world, "harvest", name, number)
     if plant.regrow is None:
         ground.crop = None
     else:

@@ -10,10 +10,9 @@ from bridges.stardojo.rules.world import WAYS, Item, Thing, Tile, World
 TICKS = {"axe": 40, "pickaxe": 40, "hoe": 40, "can": 44, "scythe": 26}
 POWER = (4, 5, 6, 8, 20)
 """Strength of one blow by level, in quarters of the first axe's or pickaxe's."""
-DROPS = {"weeds": ("Fiber", 0.5), "stone": ("Stone", 1.0), "twig": ("Wood", 1.0)}
 
 
-def spend(world: World, item: Item, skill: str) -> bool:
+def spend(world: World, skill: str) -> bool:
     """Takes the energy of one use; returns True if there was any left."""
     if world.farmer.energy <= 0:
         farmer.tire(world, 2.0)
@@ -35,7 +34,7 @@ def strike(world: World, kind: str, item: Item, tile: Tile) -> bool:
 @USE("axe")
 def axe(world: World, item: Item, tile: Tile) -> int:
     """Chops trees, twigs and weeds."""
-    if not spend(world, item, "foraging") or strike(world, "axe", item, tile):
+    if not spend(world, "foraging") or strike(world, "axe", item, tile):
         return TICKS["axe"]
     ground = world.here.ground.get(tile)
     if ground and ground.kind == "tree":
@@ -70,7 +69,7 @@ def _chop(world: World, item: Item, tile: Tile) -> None:
 @USE("pickaxe")
 def pickaxe(world: World, item: Item, tile: Tile) -> int:
     """Breaks stones and nodes; takes up placed things and tilled ground."""
-    if not spend(world, item, "mining") or strike(world, "pickaxe", item, tile):
+    if not spend(world, "mining") or strike(world, "pickaxe", item, tile):
         return TICKS["pickaxe"]
     ground = world.here.ground.get(tile)
     if ground and ground.kind in ("dirt", "floor"):
@@ -86,7 +85,7 @@ def pickaxe(world: World, item: Item, tile: Tile) -> int:
 @USE("hoe")
 def hoe(world: World, item: Item, tile: Tile) -> int:
     """Tills; digs up artifact spots; in the mines finds what lies in the ground."""
-    if not spend(world, item, "farming") or strike(world, "hoe", item, tile):
+    if not spend(world, "farming") or strike(world, "hoe", item, tile):
         return TICKS["hoe"]
     place = world.here
     if soil.till(world, place, tile) and place.plan.startswith("UndergroundMine"):
@@ -113,7 +112,7 @@ def can(world: World, item: Item, tile: Tile) -> int:
     if water or layout.spots.get(tile) == ("sink",) or (made and made.kind == "Well"):
         item.facts["water"] = items.WATER[items.level(item.name)]
         return TICKS["can"]
-    if item.facts.get("water", 0) <= 0 or not spend(world, item, "farming"):
+    if item.facts.get("water", 0) <= 0 or not spend(world, "farming"):
         return TICKS["can"]
     item.facts["water"] -= 1
     ground = place.ground.get(tile)
@@ -181,7 +180,7 @@ def cut(world: World, item: Item, kind: str) -> None:
 def weeds(world: World, item: Item, tile: Tile, thing: Thing) -> None:
     """Cuts weeds: fiber half of the time, rarely seeds."""
     del world.here.things[tile]
-    if random(world) < DROPS["weeds"][1]:
+    if random(world) < 0.5:
         places.drop(world, world.here, tile, Item("Fiber"))
     if random(world) < 0.05:
         places.drop(world, world.here, tile, Item("Mixed Seeds"))

@@ -181,7 +181,7 @@ class Valley:
         """
         rule = COMMAND.get(name)
         if rule is None:
-            raise UnknownNameError("command", name, COMMAND.rules)
+            raise UnknownNameError("command", name, COMMAND)
         checked(name, rule, args)
         return rule(self.world, *args)
 

@@ -315,8 +315,12 @@ class World:
     @property
     def time(self) -> int:
         """The clock as HHMM in steps of ten minutes, 600 to 2600."""
-        minutes = 360 + self.ticks // TEN_MINUTES * 10
-        return minutes // 60 * 100 + minutes % 60
+        return self.minutes // 60 * 100 + self.minutes % 60
+
+    @property
+    def minutes(self) -> int:
+        """The clock as minutes since midnight, 360 to 1560."""
+        return 360 + self.ticks // TEN_MINUTES * 10
 
     @property
     def weekday(self) -> str:
