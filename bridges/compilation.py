@@ -19,7 +19,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import llvmlite.binding  # type: ignore[import-untyped] # it ships no types
+import llvmlite.binding
 import numba
 import numpy as np
 from filelock import FileLock

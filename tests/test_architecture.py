@@ -539,7 +539,7 @@ READS_ITS_OWN = {
     "bridges/compilation.py",  # sources
     *(  # tables, packages
         f"bridges/mineflayer/{each}.py"
-        for each in ("columns", "command_table", "lacking", "names", "node", "oracle")
+        for each in ("columns", "names", "node", "oracle/__init__", "reading", "task_documents")
     ),
     "bridges/mineflayer/spaces.py",  # a table
     "bridges/starbench/asking.py",  # notes

@@ -20,9 +20,9 @@ from typing import Any
 
 from benchmarks.report import arguments, publish, table
 from bridges.mineflayer.commands import CommandError, parse_command
-from bridges.mineflayer.lacking import lacking_for_goal, lacking_for_item, mechanics
 from bridges.mineflayer.names import names
 from bridges.mineflayer.task_counts import report
+from bridges.mineflayer.task_documents import lacking_for_goal, lacking_for_item, mechanics
 from bridges.mineflayer.task_ids import generate, parse
 from rollout.errors import InputError
 from rollout.yaml12 import load_yaml

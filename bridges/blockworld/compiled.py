@@ -1,4 +1,11 @@
-"""How the world's code is compiled; ``bridges.compilation`` decides where it is stored."""
+"""Compilation of the game's code, and what that code needs beyond NumPy.
+
+``bridges.compilation`` decides where compiled code is stored. The functions that read and write by
+address are for the inner loops of the picture: passing an array through a dozen functions of
+compiled code updates its reference count in each of them, which costs several times the work done
+there. An address is a number. There are no checks: the caller keeps the array alive, and stays
+within its bounds.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +17,10 @@ from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
 import numba
+import numpy as np
+from llvmlite import ir
 from numba.core import types
+from numba.extending import intrinsic
 
 from bridges.compilation import cache_root, compilation_lock, digest, keep_code
 
@@ -26,29 +36,25 @@ _TYPES: Any = types  # numba's own annotations are incomplete
 World: TypeAlias = Any
 """One record of type ``WORLD``, as compiled code sees it."""
 
-
-_NOT_COMPILED = ("bridge.py", "instance.py", "options.py", "warm.py")
-"""Sources that contain no compiled code."""
+_RULES = "rules"
+"""Package whose code any other may call."""
 
 
 @functools.cache
-def cache_folder(part: str = "") -> Path:
-    """Returns the folder of the compiled code of this version of the sources.
+def cache_folder(part: str) -> Path:
+    """Returns the folder of the compiled code of a package for this version of the sources.
 
     Args:
-        part: name of a package within this one, whose code is stored separately: its sources may
-            use those of this package, but not vice versa.
+        part: name of a package within this one. Its code may call that of ``rules`` and its own.
     """
-    folders = (_HERE, _HERE / part) if part else (_HERE,)
-    found = (path for folder in folders for path in sorted(folder.glob("*.py")))
-    sources = [path for path in found if path.name not in _NOT_COMPILED]
-    version = digest([*sources, *sorted(_HERE.glob("data/*")), _HERE.parent / "atlas.py"])
-    return cache_root() / f"blockworld-{part or 'game'}-{version}"
+    found = [path for each in (_RULES, part) for path in sorted((_HERE / each).glob("*.py"))]
+    common = (_HERE / "compiled.py", _HERE.parent / "atlas.py", *sorted(_HERE.glob("data/*")))
+    return cache_root() / f"blockworld-{part}-{digest([*found, *common])}"
 
 
 def one_at_a_time() -> AbstractContextManager[None]:
     """Lets one process of the machine compile; the others wait, and load the result."""
-    return compilation_lock(cache_folder())
+    return compilation_lock(cache_folder(_RULES))
 
 
 def kernel(function: F) -> F:
@@ -69,9 +75,8 @@ def fast_kernel(function: F) -> F:
 
 
 def _cached(function: F, *, fastmath: bool) -> F:
-    within = Path(function.__code__.co_filename).parent
     made: Any = numba.njit(nogil=True, error_model="numpy", fastmath=fastmath)(function)
-    keep_code(made, cache_folder("" if within == _HERE else within.name))
+    keep_code(made, cache_folder(Path(function.__code__.co_filename).parent.name))
     return made  # type: ignore[no-any-return] # numba has no types
 
 
@@ -111,3 +116,69 @@ def _plain(one: Any, *, floats: bool) -> Any:
     if isinstance(one, _TYPES.Integer) and one.bitwidth < 64:
         return _TYPES.int64
     return _TYPES.float64 if floats and one == _TYPES.float32 else one
+
+
+# integers -----------------------------------------------------------------------------------------
+
+
+@inner
+def whole(value: Any) -> int:
+    """Returns a number as a signed integer of 64 bits.
+
+    In compiled code ``int`` does not convert an unsigned byte: sums of two of them are unsigned,
+    those with a signed number are floating point, and each type of argument has a function compiled
+    again.
+    """
+    return np.int64(value)  # type: ignore[return-value] # the same in compiled code
+
+
+# memory by address --------------------------------------------------------------------------------
+
+_FLOAT, _BYTE = ir.FloatType(), ir.IntType(8)
+
+
+@intrinsic  # type: ignore[untyped-decorator] # numba has no types
+def get_float(context: Any, address: Any, index: Any) -> Any:
+    """Returns the 32-bit float at an index of an array."""
+
+    def generate(_context: Any, builder: Any, _signature: Any, values: Any) -> Any:
+        first = builder.inttoptr(values[0], _FLOAT.as_pointer())
+        return builder.load(builder.gep(first, [values[1]]))
+
+    return types.float32(types.int64, types.int64), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator] # numba has no types
+def set_float(context: Any, address: Any, index: Any, value: Any) -> Any:
+    """Writes a 32-bit float to an index of an array."""
+
+    def generate(linked: Any, builder: Any, _signature: Any, values: Any) -> Any:
+        first = builder.inttoptr(values[0], _FLOAT.as_pointer())
+        builder.store(values[2], builder.gep(first, [values[1]]))
+        return linked.get_dummy_value()
+
+    return types.none(types.int64, types.int64, types.float32), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator] # numba has no types
+def get_byte(context: Any, address: Any, index: Any) -> Any:
+    """Returns the byte at an index of an array."""
+
+    def generate(_context: Any, builder: Any, _signature: Any, values: Any) -> Any:
+        first = builder.inttoptr(values[0], _BYTE.as_pointer())
+        return builder.load(builder.gep(first, [values[1]]))
+
+    return types.uint8(types.int64, types.int64), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator] # numba has no types
+def set_byte(context: Any, address: Any, index: Any, value: Any) -> Any:
+    """Writes a number from 0 to 255 to an index of an array of bytes."""
+
+    def generate(linked: Any, builder: Any, _signature: Any, values: Any) -> Any:
+        first = builder.inttoptr(values[0], _BYTE.as_pointer())
+        byte = builder.trunc(values[2], _BYTE)
+        builder.store(byte, builder.gep(first, [values[1]]))
+        return linked.get_dummy_value()
+
+    return types.none(types.int64, types.int64, types.int64), generate

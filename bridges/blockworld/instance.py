@@ -11,16 +11,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bridges.blockworld.actions import layout_of
 from bridges.blockworld.compiled import one_at_a_time
-from bridges.blockworld.factors import ORDER, orders
-from bridges.blockworld.generate import generate
-from bridges.blockworld.layouts import layout_of
 from bridges.blockworld.options import BlockworldOptions
-from bridges.blockworld.recipes import RECIPES
-from bridges.blockworld.signals import SIGNALS, report
-from bridges.blockworld.tick import advance
+from bridges.blockworld.rules.factors import ORDER, orders
+from bridges.blockworld.rules.generate import generate
+from bridges.blockworld.rules.items import RECIPES
+from bridges.blockworld.rules.signals import SIGNALS, report
+from bridges.blockworld.rules.tick import advance
+from bridges.blockworld.rules.world import AUTO_JUMP, CONTROLS, WORLD
 from bridges.blockworld.warm import SENSES, compile_missing
-from bridges.blockworld.world import AUTO_JUMP, CONTROLS, WORLD
 from rollout.api import Columns, Frame, Start, allocate, check_slots
 from rollout.errors import InputError, OutOfTurnError, SpaceError
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from gymnasium import spaces
 
-from bridges.blockworld.factors import state_space
+from bridges.blockworld.rules.factors import state_space
 from bridges.blockworld.sense_options import SenseOptions
 from rollout.api import BridgeSpec, Deadlines, Resources, option
 from rollout.errors import ConfigError, UnknownNameError
@@ -84,12 +84,12 @@ class BlockworldOptions(SenseOptions):
         self._check_names()
 
     def _check_names(self) -> None:
-        from bridges.blockworld.recipes import recipe  # noqa: PLC0415 - only if it is needed
+        from bridges.blockworld.rules.items import recipe  # noqa: PLC0415 - only if it is needed
 
         for name in self.recipes:
             recipe(name)
         if self.compact_actions:
-            from bridges.blockworld.layouts import layout_of  # noqa: PLC0415 - likewise
+            from bridges.blockworld.actions import layout_of  # noqa: PLC0415 - likewise
 
             layout_of(self.actions, self.compact_actions)
         if self.oracle:
@@ -102,8 +102,8 @@ class BlockworldOptions(SenseOptions):
     @property
     def spec(self) -> BridgeSpec:
         """Returns what is known before launch; compiles nothing."""
-        from bridges.blockworld.layouts import layout_of  # noqa: PLC0415 - imports numba
-        from bridges.blockworld.signals import SIGNALS  # noqa: PLC0415 - likewise
+        from bridges.blockworld.actions import layout_of  # noqa: PLC0415 - imports numba
+        from bridges.blockworld.rules.signals import SIGNALS  # noqa: PLC0415 - likewise
 
         layout = layout_of(self.actions, self.compact_actions)
         observed: dict[str, spaces.Space[object]] = {}

@@ -15,14 +15,13 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from bridges.blockworld import rays as rays_kernel
-from bridges.blockworld import status
-from bridges.blockworld.grid import ENTITY_COLUMNS, MOST_HEIGHT, entities, grid
-from bridges.blockworld.items import ITEMS
-from bridges.blockworld.rays import fan
-from bridges.blockworld.semantic import CLASSES, SIGHT
+from bridges.blockworld.pictures import grids
+from bridges.blockworld.pictures.grids import ENTITY_COLUMNS, MOST_HEIGHT, entities, fan, grid
+from bridges.blockworld.pictures.semantic import CLASSES, SIGHT
+from bridges.blockworld.rules import status
+from bridges.blockworld.rules.items import ITEMS
+from bridges.blockworld.rules.world import HEIGHT, HOTBAR, SIZE
 from bridges.blockworld.sense_options import SenseOptions
-from bridges.blockworld.world import HEIGHT, HOTBAR, SIZE
 from rollout.api import Array, Columns
 
 Spaces = dict[str, spaces.Space[Any]]
@@ -70,7 +69,7 @@ def _rgb_space(options: SenseOptions) -> Spaces:
 
 @functools.cache
 def _painter() -> Callable[..., None]:
-    from bridges.blockworld.rgb import draw  # noqa: PLC0415 - only where pictures are wanted
+    from bridges.blockworld.pictures.rgb import draw  # noqa: PLC0415 - only where pictures are wanted
 
     return draw
 
@@ -91,7 +90,7 @@ def _fill_rays(worlds: Array, buffers: Columns, options: SenseOptions, lo: int, 
     shape = (options.ray_rows, options.ray_columns)
     directions = _fan(*shape, float(options.ray_fov), float(options.ray_rise))
     ids, near = buffers["rays/id"], buffers["rays/near"]
-    rays_kernel.rays(worlds, ids, near, directions, float(options.ray_reach), lo, hi)
+    grids.rays(worlds, ids, near, directions, float(options.ray_reach), lo, hi)
 
 
 def _grid(name: str, *, privileged: bool) -> Observation:

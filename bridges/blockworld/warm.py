@@ -21,26 +21,26 @@ from pathlib import Path
 import numpy as np
 
 from bridges.blockworld.compiled import cache_folder, one_at_a_time
-from bridges.blockworld.world import CONTROLS, WORLD
+from bridges.blockworld.rules.world import CONTROLS, WORLD
 
 _log = logging.getLogger(__name__)
 
 
 def _generate() -> None:
-    from bridges.blockworld.factors import ORDER  # noqa: PLC0415 - each process imports its own
-    from bridges.blockworld.generate import generate  # noqa: PLC0415
+    from bridges.blockworld.rules.factors import ORDER  # noqa: PLC0415 - each process imports its own
+    from bridges.blockworld.rules.generate import generate  # noqa: PLC0415
 
     generate(np.zeros(1, WORLD), np.zeros(0, ORDER), 0, 0)
 
 
 def _advance() -> None:
-    from bridges.blockworld.tick import advance  # noqa: PLC0415
+    from bridges.blockworld.rules.tick import advance  # noqa: PLC0415
 
     advance(np.zeros(1, WORLD), np.zeros(1, CONTROLS), np.zeros(1, np.uint8), 1, 0, 0)
 
 
 def _rgb() -> None:
-    from bridges.blockworld.rgb import draw  # noqa: PLC0415
+    from bridges.blockworld.pictures.rgb import draw  # noqa: PLC0415
 
     draw(np.zeros(1, WORLD), np.zeros((1, 8, 8, 3), np.uint8), 70.0, 1, 0, 0)
 
@@ -82,7 +82,7 @@ def compile_missing(names: Iterable[str]) -> None:
             _log.info(
                 "compiling blockworld (%s) for this machine, about a minute; it is kept in %s",
                 ", ".join(missing),
-                cache_folder(),
+                cache_folder("pictures").parent,
             )
         if len(missing) < 2:
             for name in missing:
@@ -118,7 +118,8 @@ def _compile(name: str) -> None:
 
 
 def _marker(name: str) -> Path:
-    return cache_folder() / f"{name}.compiled"
+    """File that exists when a kernel was compiled, beside its code; ``pictures`` covers all."""
+    return cache_folder("pictures") / f"{name}.compiled"
 
 
 if __name__ == "__main__":

@@ -14,20 +14,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bridges.mineflayer import spaces
-from bridges.mineflayer.bearings import BEARINGS
 from bridges.mineflayer.columns import agreed, load_layout
 from bridges.mineflayer.driver import Driver
 from bridges.mineflayer.factors import state_space
 from bridges.mineflayer.instance import MineflayerInstance, SavingInstance, Shape
 from bridges.mineflayer.loadouts import given
-from bridges.mineflayer.names import VERSION
+from bridges.mineflayer.names import VERSION, check_version
 from bridges.mineflayer.node import GAME, find_node, require_packages
-from bridges.mineflayer.pictures import Pictures, RayCaster, read_picture
+from bridges.mineflayer.pictures.observation import Pictures, RayCaster, read_picture
 from bridges.mineflayer.scene import NO_SCENE, Scene, make_scene
-from bridges.mineflayer.spaces import LAYOUTS, RGB
+from bridges.mineflayer.spaces import BEARINGS, LAYOUTS, RGB
 from bridges.mineflayer.task_documents import MinelandTasks
 from bridges.mineflayer.task_files import load_files
-from bridges.mineflayer.versions import check_version
 from rollout.api import BridgeSpec, Deadlines, Instance, Resources, option
 from rollout.errors import (
     ConfigError,

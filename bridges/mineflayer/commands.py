@@ -13,8 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bridges.mineflayer.arguments import TYPES
-from bridges.mineflayer.command_table import TABLE, Token, forms
-from bridges.mineflayer.reading import ArgumentError, lacking
+from bridges.mineflayer.reading import TABLE, ArgumentError, Token, forms, lacking
 from rollout.errors import ConfigError, nearest
 
 LONGEST = 32_500

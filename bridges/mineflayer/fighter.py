@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bridges.mineflayer.bearings import BEARINGS, PARTS
-from bridges.mineflayer.spaces import ACTION
+from bridges.mineflayer.spaces import ACTION, BEARINGS, PARTS
 from rollout.api import Columns
 from rollout.errors import ConfigError
 

@@ -11,14 +11,13 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from bridges.mineflayer.bearings import BEARINGS, bearings
 from bridges.mineflayer.columns import OVER, TICK, TRUNCATED, Column, Rows
 from bridges.mineflayer.driver import Driver, Message
 from bridges.mineflayer.factors import start_message
 from bridges.mineflayer.loadouts import Item
-from bridges.mineflayer.pictures import SCENE, Pictures
+from bridges.mineflayer.pictures.observation import SCENE, Pictures
 from bridges.mineflayer.scene import Scene
-from bridges.mineflayer.spaces import BLUEPRINT, RGB, encode
+from bridges.mineflayer.spaces import BEARINGS, BLUEPRINT, RGB, bearings, encode
 from rollout.api import NOTICE, Columns, Details, Frame, Start, StateSpace, check_slots
 from rollout.api.types import Bools
 from rollout.errors import GameError, InputError, OutOfTurnError

@@ -1,17 +1,67 @@
-"""How the simple arguments of Minecraft's commands are read: words, numbers, coordinates.
+"""The table of commands, and the readers of their simple arguments: words, numbers, coordinates.
 
-A reader gets a text, an index and the parameters of the type, and returns a value and the index
-after it; a value is plain data, as the game gets it, and its writer returns text that reads as the
-same value. The grammar and the first words of errors are those of Minecraft 1.16 (Minecraft Wiki,
-"Commands" and "Argument types").
+The table is ``game/survival/commands.json``. A reader gets a text, an index and the parameters of
+the type, and returns a value and the index after it; a value is plain data, as the game gets it,
+and its writer returns text that reads as the same value. The grammar and the first words of errors
+are those of Minecraft 1.16 (Minecraft Wiki, "Commands" and "Argument types").
 """
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
 from typing import Any, TypeAlias
+
+# the table ----------------------------------------------------------------------------------------
+
+FILE = Path(__file__).parent / "game" / "survival" / "commands.json"
+TABLE: Mapping[str, Any] = json.loads(FILE.read_text())
+"""The commands, their forms, and what the embedded world lacks."""
+
+_LOOT: Mapping[str, Any] = json.loads(FILE.with_name("loot_tables.json").read_text())
+LOOT_TABLES = (*_LOOT["tables"], *_LOOT["as"])
+"""Loot of chests that the embedded world has, without ``chests/``."""
+
+_TOKEN = re.compile(r"(\[)?(?:(\w+):)?(\w+)(?:\(([^)]*)\))?\]?")
+
+
+@dataclass(frozen=True)
+class Token:
+    """A word of a form, or one of its arguments.
+
+    Attributes:
+        word: the word, or the name of the argument's type.
+        name: of the argument; empty for a word.
+        parameters: of its type.
+        optional: whether a command may end before it.
+    """
+
+    word: str
+    name: str = ""
+    parameters: tuple[str, ...] = ()
+    optional: bool = False
+
+
+@lru_cache
+def form(text: str) -> tuple[Token, ...]:
+    """Returns a form of the table as tokens."""
+    found = [match.groups() for match in _TOKEN.finditer(text)]
+    return tuple(
+        Token(word, name or "", tuple(re.split(r"[|,]", more)) if more else (), bool(opens))
+        for opens, name, word, more in found
+    )
+
+
+def forms(table: str, name: str) -> tuple[tuple[Token, ...], ...]:
+    """Returns the forms of a command, or of a step of ``/execute``, by the name of its table."""
+    return tuple(form(each) for each in TABLE[table][name])
+
+
+# readers ------------------------------------------------------------------------------------------
 
 Read: TypeAlias = tuple[Any, int]
 Reader: TypeAlias = Callable[[str, int, Sequence[str]], Read]

@@ -1,15 +1,180 @@
-"""The scene of a start: blocks and commands that a world begins with, beside its state."""
+"""The scene of a start: blocks, commands and scripted players beside the world's state.
+
+Scripted players are people that ask, answer, give, walk and follow. They are real clients, seen and
+heard by the agents as any player, and play a script that the task gives; MineNPC-Task's fixture has
+one who makes requests and answers questions.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from bridges.mineflayer.arguments import TYPES
-from bridges.mineflayer.cast import Player, make_cast
 from bridges.mineflayer.commands import Command, CommandError, explained, parse_commands
+from bridges.mineflayer.loadouts import Item, given
 from bridges.mineflayer.reading import ArgumentError
+from rollout.errors import ConfigError, UnknownNameError, named
+
+# scripted players ---------------------------------------------------------------------------------
+
+KEYS = ("at", "items", "script", "answers")
+STEPS = ("say", "wait", "go", "give", "follow", "stay")
+LONGEST_SAY = 256  # characters of a chat message
+LONGEST_WAIT = 24_000  # ticks
+
+_NAME = re.compile(r"[A-Za-z0-9_]{1,16}", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Player:
+    """One scripted player.
+
+    Attributes:
+        name: of the player.
+        at: where it stands at first, relative to the first agent.
+        items: what it carries.
+        script: its steps, in order, each ``{kind: value}``.
+        answers: what it says when a message matches, ``(regular expression, text)``.
+    """
+
+    name: str
+    at: tuple[int, int, int]
+    items: tuple[Item, ...]
+    script: tuple[Mapping[str, Any], ...]
+    answers: tuple[tuple[str, str], ...]
+
+    def data(self) -> dict[str, Any]:
+        """Returns the player in the form that the game gets."""
+        return {
+            "name": self.name,
+            "at": list(self.at),
+            "items": [item.as_data() for item in self.items],
+            "script": [dict(step) for step in self.script],
+            "answers": [list(answer) for answer in self.answers],
+        }
+
+
+def make_cast(players: Mapping[str, Any], agents: Sequence[str]) -> tuple[Player, ...]:
+    """Returns the scripted players of a world.
+
+    Args:
+        players: by name, ``{"Ada": {"at": "2 0 0", "script": [{"say": "Hello."}]}}``.
+        agents: names of the agents.
+
+    Raises:
+        ConfigError: a player, a step or an answer is not valid; it says which.
+    """
+    everyone = (*agents, *players)
+    cast = []
+    for name, asked in players.items():
+        if not _NAME.fullmatch(name) or name in agents:
+            raise ConfigError(
+                f"players: expected names of 1 to 16 letters, digits or underscores that no agent "
+                f"has, got {name!r}"
+            )
+        with named(f"players.{name}"):
+            cast.append(_player(name, asked, everyone))
+    return tuple(cast)
+
+
+def _player(name: str, asked: Any, everyone: Sequence[str]) -> Player:
+    if not isinstance(asked, Mapping):
+        raise ConfigError(f"expected a mapping with {', '.join(KEYS)}, got {str(asked)[:60]!r}")
+    for key in asked:
+        if key not in KEYS:
+            raise UnknownNameError("key", str(key), KEYS)
+    script, answers = asked.get("script", []), asked.get("answers", {})
+    if not isinstance(script, Sequence) or isinstance(script, str):
+        raise ConfigError(f"script: expected a list of steps, got {str(script)[:60]!r}")
+    if not isinstance(answers, Mapping):
+        raise ConfigError(f"answers: expected {{pattern: text}}, got {str(answers)[:60]!r}")
+    for pattern, text in answers.items():
+        _say(text)
+        if not re.fullmatch(r"[\w ,.?!'|*+()-]{1,80}", str(pattern)):
+            raise ConfigError(
+                f"answers: expected a pattern of words with | * + ? ( ) . alone, got {pattern!r}"
+            )
+        try:
+            re.compile(str(pattern))
+        except re.error as error:
+            raise ConfigError(f"answers: {pattern!r} is no pattern: {error}") from error
+    steps = tuple(_step(number, step, everyone) for number, step in enumerate(script))
+    (items,) = given(_counts(asked.get("items", {})), [name])
+    said = tuple((str(pattern), str(text)) for pattern, text in answers.items())
+    return Player(name, _position(asked.get("at", "2 0 0")), items, steps, said)
+
+
+def _step(number: int, step: Any, everyone: Sequence[str]) -> Mapping[str, Any]:
+    with named(f"script[{number}]"):
+        if not isinstance(step, Mapping) or len(step) != 1:
+            raise ConfigError(f"expected one of {', '.join(STEPS)}, got {str(step)[:60]!r}")
+        ((kind, value),) = step.items()
+        if kind not in STEPS:
+            raise UnknownNameError("step", str(kind), STEPS)
+        if kind == "say":
+            _say(value)
+        elif kind == "wait" and (
+            isinstance(value, bool) or not isinstance(value, int) or not 0 < value <= LONGEST_WAIT
+        ):
+            raise ConfigError(f"wait: expected 1 to {LONGEST_WAIT} ticks, got {value!r}")
+        elif kind == "go":
+            value = list(_position(value))
+        elif kind == "follow":
+            _known(value, everyone)
+        elif kind == "give":
+            value = _gift(value, everyone)
+        return {kind: value}
+
+
+def _gift(value: Any, everyone: Sequence[str]) -> dict[str, Any]:
+    if (
+        not isinstance(value, Mapping)
+        or set(value) - {"item", "count", "to"}
+        or "item" not in value
+    ):
+        raise ConfigError(f"give: expected {{item, count, to}}, got {str(value)[:60]!r}")
+    to = _known(value.get("to", everyone[0]), everyone)
+    count = value.get("count", 1)
+    ((item,),) = given(_counts({value["item"]: count}), [to])
+    return {"item": item.name, "count": item.count, "to": to}
+
+
+def _counts(items: Any) -> dict[str, int]:
+    if not isinstance(items, Mapping) or not all(
+        isinstance(count, int) and not isinstance(count, bool) for count in items.values()
+    ):
+        raise ConfigError(f"items: expected {{item: n}}, got {str(items)[:60]!r}")
+    return {str(name): count for name, count in items.items()}
+
+
+def _known(name: Any, everyone: Sequence[str]) -> str:
+    if name not in everyone:
+        raise UnknownNameError("player", str(name), everyone)
+    return str(name)
+
+
+def _say(text: Any) -> None:
+    if not isinstance(text, str) or not 0 < len(text) <= LONGEST_SAY or text.startswith("/"):
+        raise ConfigError(
+            f"say: expected a text of 1 to {LONGEST_SAY} characters that is no command, got "
+            f"{str(text)[:40]!r}"
+        )
+
+
+def _position(text: Any) -> tuple[int, int, int]:
+    parts = str(text).split()
+    if len(parts) != 3 or not all(re.fullmatch(r"-?\d{1,3}", part, re.ASCII) for part in parts):
+        raise ConfigError(
+            f"expected a place relative to the first agent such as '2 0 -1', got {str(text)[:40]!r}"
+        )
+    x, y, z = (int(part) for part in parts)
+    return x, y, z
+
+
+# scenes -------------------------------------------------------------------------------------------
 
 FARTHEST = 512
 """Blocks from the spawn at which a block of a scene may be."""

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bridges.mineflayer.judging import WorldJudge, detail, items_of
+from bridges.mineflayer.evaluators import WorldJudge, detail, items_of
 from bridges.mineflayer.scripts import SCRIPTS, VERBS, Act
 from rollout.api import Details, Evaluator, Frame, Start, option
 from rollout.errors import ConfigError, UnknownNameError

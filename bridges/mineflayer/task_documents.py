@@ -1,7 +1,12 @@
-"""Makes tasks from ids, MineLand's and ours: the contents that the file of each would have."""
+"""Tasks from ids, MineLand's and ours, and what embedded worlds lack for them.
+
+A task is made as the contents that the file of its id would have.
+"""
 
 from __future__ import annotations
 
+import json
+import logging
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 from bridges.mineflayer.factors import CONDITION
-from bridges.mineflayer.lacking import check_item, lacking_for_goal, warn
 from bridges.mineflayer.loadouts import LOADOUTS, NONE, parse_loadout
 from bridges.mineflayer.names import VERSION
 from bridges.mineflayer.scripts import SCRIPTS
@@ -26,6 +30,78 @@ from bridges.mineflayer.task_ids import (
 )
 from rollout.errors import ConfigError, UnknownNameError
 from rollout.yaml12 import load_yaml
+
+# what embedded worlds lack ------------------------------------------------------------------------
+
+log = logging.getLogger(__name__)
+_DATA = Path(__file__).parent / "data"
+_TABLE = _DATA / "lacking.yaml"
+_ITEMS = _DATA / "obtainable.json"
+
+
+@lru_cache
+def _table() -> Mapping[str, Mapping[str, re.Pattern[str]]]:
+    data: Mapping[str, Mapping[str, Any]] = load_yaml(_TABLE, ours=True)
+    return {
+        mechanic: {key: re.compile(text, re.IGNORECASE) for key, text in patterns.items()}
+        for mechanic, patterns in data.items()
+    }
+
+
+def mechanics() -> tuple[str, ...]:
+    """Returns the names of the mechanics that embedded worlds lack."""
+    return tuple(_table())
+
+
+@lru_cache
+def obtainable() -> frozenset[str]:
+    """Returns the items that agents can come by in embedded worlds; see game/obtainable.js."""
+    return frozenset(json.loads(_ITEMS.read_text()))
+
+
+def lacking_for_item(item: str) -> str | None:
+    """Returns the mechanic that an item needs and embedded worlds lack; None if it can be had."""
+    if item in obtainable():
+        return None
+    found = (name for name, of in _table().items() if "items" in of and of["items"].search(item))
+    return next(found, "a way to come by it")
+
+
+def lacking_for_goal(goal: str) -> list[str]:
+    """Returns the mechanics that the words of a goal ask for and embedded worlds lack."""
+    return [name for name, of in _table().items() if "words" in of and of["words"].search(goal)]
+
+
+def check_item(task_id: str, item: str, given: bool) -> None:
+    """Checks that an item can be had in embedded worlds.
+
+    Args:
+        task_id: for the message.
+        item: what is to be had.
+        given: whether the agents have some at the start.
+
+    Raises:
+        ConfigError: it cannot; the message names the mechanic that is missing.
+    """
+    mechanic = None if given else lacking_for_item(item)
+    if mechanic is not None:
+        raise ConfigError(
+            f"task {task_id!r}: {item} needs {mechanic}, which embedded worlds lack; play it on a "
+            f"server that has it (bridge.mode=remote), or choose another item"
+        )
+
+
+@lru_cache
+def warn(task_id: str, mechanics: tuple[str, ...]) -> None:
+    """Says, once, that a task asks for what embedded worlds lack."""
+    log.warning(
+        "task %s: its goal seems to need %s, which embedded worlds lack (bridge.mode=remote)",
+        task_id,
+        ", ".join(mechanics),
+    )
+
+
+# documents ----------------------------------------------------------------------------------------
 
 DAY = 24_000
 """Ticks of a day."""
@@ -44,7 +120,7 @@ TIME = {
 _OURS = ("construction", "stage", "creative")
 """Families whose tasks are ours, if they do not come from a copy of MineLand's files."""
 
-_GROWS = Path(__file__).with_name("grows.yaml")
+_GROWS = _DATA / "grows.yaml"
 
 _HEADS = ("harvest_", "techtree_", "_techtree_", "combat_", "survival_", "creative_",
           "construction_task_", "stage_performance_", "build_", "play_")  # fmt: skip

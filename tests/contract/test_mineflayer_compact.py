@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from bridges.mineflayer import MineflayerBridge
-from bridges.mineflayer.bearings import BEARINGS, PARTS
 from bridges.mineflayer.bridge import game_command
 from bridges.mineflayer.fighter import FIGHTS, fight
+from bridges.mineflayer.spaces import BEARINGS, PARTS
 from rollout.api import Outcome, Start
 from rollout.errors import ConfigError
 from rollout.host.referee import Referee

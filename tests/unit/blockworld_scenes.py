@@ -6,12 +6,12 @@ import numba
 import numpy as np
 
 from bridges import compilation
-from bridges.blockworld import blocks
 from bridges.blockworld.compiled import cache_folder
-from bridges.blockworld.items import NUMBER
-from bridges.blockworld.species import HEALTH
-from bridges.blockworld.species import NUMBER as SPECIES
-from bridges.blockworld.world import CONTROLS, HEIGHT, SIZE, WORLD, set_block
+from bridges.blockworld.rules import blocks
+from bridges.blockworld.rules.items import NUMBER
+from bridges.blockworld.rules.species import HEALTH
+from bridges.blockworld.rules.species import NUMBER as SPECIES
+from bridges.blockworld.rules.world import CONTROLS, HEIGHT, SIZE, WORLD, set_block
 
 MIDDLE = SIZE // 2 + 0.5
 
@@ -20,7 +20,7 @@ def compiled(function):
     """Compiles a function of a test, once for this version of the sources that it may call."""
     test = Path(function.__code__.co_filename)
     made = numba.njit(error_model="numpy")(function)
-    compilation.keep_code(made, cache_folder() / f"tests-{compilation.digest([test])}")
+    compilation.keep_code(made, cache_folder("pictures") / f"tests-{compilation.digest([test])}")
     return made
 
 

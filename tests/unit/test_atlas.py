@@ -11,11 +11,11 @@ import pytest
 
 from bridges import atlas, blockworld, mineflayer
 from bridges.atlas import Atlas, read_tiles
-from bridges.blockworld import icons, skins, textures
-from bridges.blockworld.blocks import MAX_BLOCKS
-from bridges.blockworld.items import ITEMS
-from bridges.mineflayer.palette import faces_of, icon_of
-from bridges.mineflayer.rgb_models import _bodies, model_of
+from bridges.blockworld.pictures import textures
+from bridges.blockworld.rules.blocks import MAX_BLOCKS
+from bridges.blockworld.rules.items import ITEMS
+from bridges.mineflayer.pictures.models import _bodies, model_of
+from bridges.mineflayer.pictures.palette import faces_of, icon_of
 
 FILES = [
     Path(package.__file__).parent / "data" / name
@@ -51,8 +51,8 @@ def bodies():
         pytest.param(lambda: [textures.TILES], "12317bdf59c9e64f", id="blockworld textures"),
         pytest.param(lambda: [textures.FACES], "9647caf27f8bed13", id="blockworld faces"),
         pytest.param(lambda: [textures.CRACKS], "8dff275f3dc2598c", id="blockworld cracks"),
-        pytest.param(lambda: [icons.ICONS], "800a5c3b0194c7ec", id="blockworld icons"),
-        pytest.param(lambda: [skins.SKINS], "75d269cd0c36757a", id="blockworld skins"),
+        pytest.param(lambda: [textures.ICONS], "800a5c3b0194c7ec", id="blockworld icons"),
+        pytest.param(lambda: [textures.SKINS], "75d269cd0c36757a", id="blockworld skins"),
         pytest.param(blocks, "e788e753268961f6", id="mineflayer blocks"),
         pytest.param(
             lambda: map(icon_of, table(FILES[1])["items"]),
@@ -78,7 +78,7 @@ def test_every_tile_is_used_and_every_used_tile_is_there(path):
 
 
 def test_every_item_of_blockworld_has_an_icon():
-    drawn = icons.ICONS.reshape(-1, 256).any(1)
+    drawn = textures.ICONS.reshape(-1, 256).any(1)
     assert all(drawn[: len(ITEMS) - MAX_BLOCKS])
     assert not any(drawn[len(ITEMS) - MAX_BLOCKS :])
 

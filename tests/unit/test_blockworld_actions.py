@@ -6,7 +6,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from bridges.blockworld import world
 from bridges.blockworld.actions import (
     BUTTONS,
     CAMERAS,
@@ -20,6 +19,7 @@ from bridges.blockworld.actions import (
     from_flat,
     to_flat,
 )
+from bridges.blockworld.rules import world
 from rollout.api import sample
 from rollout.errors import ConfigError, SpaceError
 

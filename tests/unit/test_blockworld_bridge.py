@@ -11,10 +11,9 @@ import pytest
 import yaml
 
 from bridges.blockworld import BlockworldBridge
-from bridges.blockworld.actions import COMPACT
-from bridges.blockworld.layouts import layout_of
+from bridges.blockworld.actions import COMPACT, layout_of
 from bridges.blockworld.options import OBSERVATIONS, TASKS
-from bridges.blockworld.world import CONTROLS, WORLD
+from bridges.blockworld.rules.world import CONTROLS, WORLD
 from rollout.api import Splits, Start, sample
 from rollout.cli import main
 from rollout.collect import collect

@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bridges.blockworld import blocks, combat
-from bridges.blockworld.arrows import shoot, tick_arrows
-from bridges.blockworld.collision import TOUCH, body_fits
-from bridges.blockworld.creatures import add_creature, tick_creatures
-from bridges.blockworld.drops import LIFE_TICKS, THROWN_AGE, spawn_drop, tick_drops
-from bridges.blockworld.items import NUMBER as ITEM
-from bridges.blockworld.motion import tick_player
-from bridges.blockworld.species import (
+from bridges.blockworld.rules import blocks, combat
+from bridges.blockworld.rules.collision import TOUCH, body_fits
+from bridges.blockworld.rules.combat import shoot, tick_arrows
+from bridges.blockworld.rules.creatures import add_creature, tick_creatures
+from bridges.blockworld.rules.drops import LIFE_TICKS, THROWN_AGE, spawn_drop, tick_drops
+from bridges.blockworld.rules.items import NUMBER as ITEM
+from bridges.blockworld.rules.motion import tick_player
+from bridges.blockworld.rules.species import (
     CHICKEN,
     COW,
     DROPS,
@@ -31,7 +31,7 @@ from bridges.blockworld.species import (
     WIDTH,
     ZOMBIE,
 )
-from bridges.blockworld.world import (
+from bridges.blockworld.rules.world import (
     CHASE,
     FLEE,
     HEIGHT,

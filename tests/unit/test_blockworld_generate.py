@@ -6,11 +6,10 @@ from collections import Counter, deque
 import numpy as np
 import pytest
 
-from bridges.blockworld import blocks, factors, items, species
-from bridges.blockworld.factors import KITS, ORDER, SUBJECTS
-from bridges.blockworld.generate import generate
-from bridges.blockworld.outfit import USELESS
-from bridges.blockworld.world import HEIGHT, MAX_LAMPS, SIZE, WORLD
+from bridges.blockworld.rules import blocks, factors, items, species
+from bridges.blockworld.rules.factors import KITS, ORDER, SUBJECTS
+from bridges.blockworld.rules.generate import USELESS, generate
+from bridges.blockworld.rules.world import HEIGHT, MAX_LAMPS, SIZE, WORLD
 from rollout.api import Start
 
 pytestmark = pytest.mark.heavy

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from bridges.blockworld import blocks, world
-from bridges.blockworld.aim import aim_block, aim_creature
-from bridges.blockworld.inventory import add_item, count_item
-from bridges.blockworld.items import DURABILITY, NUMBER
-from bridges.blockworld.tick import advance
+from bridges.blockworld.rules import blocks, world
+from bridges.blockworld.rules.aim import aim_block, aim_creature
+from bridges.blockworld.rules.inventory import add_item, count_item
+from bridges.blockworld.rules.items import DURABILITY, NUMBER
+from bridges.blockworld.rules.tick import advance
 from tests.unit.blockworld_scenes import block, control, creature, flat_world, give, index, put
 
 pytestmark = [pytest.mark.heavy]

@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bridges.blockworld import blocks
-from bridges.blockworld.collision import TOUCH, body_fits, free_share, heading, move_body
-from bridges.blockworld.motion import tick_player
-from bridges.blockworld.world import (
+from bridges.blockworld.rules import blocks
+from bridges.blockworld.rules.collision import TOUCH, body_fits, free_share, heading, move_body
+from bridges.blockworld.rules.motion import tick_player
+from bridges.blockworld.rules.world import (
     BACK,
     FORWARD,
     HEIGHT,

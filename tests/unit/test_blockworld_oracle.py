@@ -7,13 +7,20 @@ import numpy as np
 import pytest
 
 from bridges.blockworld import BlockworldBridge
-from bridges.blockworld.blocks import BEDROCK, LAVA, OAK_LEAVES, STONE
-from bridges.blockworld.items import NUMBER as ITEM
 from bridges.blockworld.oracle import SKILLS, skill
 from bridges.blockworld.oracle.moves import any_of, around, before_block, higher, walk, way
-from bridges.blockworld.oracle.tools import best_tool, best_weapon, dig_ticks
-from bridges.blockworld.oracle.view import HOPELESS, Desk, View, middle
-from bridges.blockworld.world import ATTACK, COLUMNS, FORWARD, HEIGHT, SIZE, WORLD
+from bridges.blockworld.oracle.view import (
+    HOPELESS,
+    Desk,
+    View,
+    best_tool,
+    best_weapon,
+    dig_ticks,
+    middle,
+)
+from bridges.blockworld.rules.blocks import BEDROCK, LAVA, OAK_LEAVES, STONE
+from bridges.blockworld.rules.items import NUMBER as ITEM
+from bridges.blockworld.rules.world import ATTACK, COLUMNS, FORWARD, HEIGHT, SIZE, WORLD
 from policies.oracle import OraclePolicy
 from rollout.api import Outcome, Splits, Start
 from rollout.errors import ConfigError, UnknownNameError

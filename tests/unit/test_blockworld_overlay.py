@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from bridges.blockworld.items import ITEMS, MAX_BLOCKS, NUMBER
-from bridges.blockworld.rgb import draw
-from bridges.blockworld.world import FURNACE_SCREEN, INVENTORY_SCREEN, TABLE_SCREEN
+from bridges.blockworld.pictures.rgb import draw
+from bridges.blockworld.rules.items import ITEMS, MAX_BLOCKS, NUMBER
+from bridges.blockworld.rules.world import FURNACE_SCREEN, INVENTORY_SCREEN, TABLE_SCREEN
 from tests.unit import blockworld_scenes as scenes
 
 pytestmark = [pytest.mark.heavy]

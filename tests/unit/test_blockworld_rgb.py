@@ -5,11 +5,11 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from bridges.blockworld import blocks
-from bridges.blockworld.rgb import draw
-from bridges.blockworld.rgb_view import STEEPEST
-from bridges.blockworld.species import COATS, NAMES
-from bridges.blockworld.world import EYES
+from bridges.blockworld.pictures.rgb import draw
+from bridges.blockworld.pictures.view import STEEPEST
+from bridges.blockworld.rules import blocks
+from bridges.blockworld.rules.species import COATS, NAMES
+from bridges.blockworld.rules.world import EYES
 from tests.unit import blockworld_scenes as scenes
 
 pytestmark = [pytest.mark.heavy]

@@ -7,10 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bridges.blockworld import world
-from bridges.blockworld.items import NUMBER
-from bridges.blockworld.recipes import BUTTONS, FURNACE_FIRE, HAND, RECIPES, TABLE
-from bridges.blockworld.tick import advance
+from bridges.blockworld.rules import world
+from bridges.blockworld.rules.items import BUTTONS, FURNACE_FIRE, HAND, NUMBER, RECIPES, TABLE
+from bridges.blockworld.rules.tick import advance
 from tests.unit.blockworld_scenes import block, control, flat_world, give, index, put
 
 pytestmark = [pytest.mark.heavy]

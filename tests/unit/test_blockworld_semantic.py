@@ -6,12 +6,10 @@ from gymnasium import spaces
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from bridges.blockworld import blocks
-from bridges.blockworld.semantic import CLASS_OF, CLASSES, OPAQUE, first_block, free_way
-from bridges.blockworld.sense_options import SenseOptions
-from bridges.blockworld.senses import OBSERVATIONS
-from bridges.blockworld.species import NAMES, SHEEP
-from bridges.blockworld.world import (
+from bridges.blockworld.pictures.semantic import CLASS_OF, CLASSES, OPAQUE, first_block, free_way
+from bridges.blockworld.rules import blocks
+from bridges.blockworld.rules.species import NAMES, SHEEP
+from bridges.blockworld.rules.world import (
     EYES,
     HEIGHT,
     MAX_CREATURES,
@@ -21,6 +19,8 @@ from bridges.blockworld.world import (
     set_block,
     sine,
 )
+from bridges.blockworld.sense_options import SenseOptions
+from bridges.blockworld.senses import OBSERVATIONS
 from rollout.api import allocate
 from tests.unit.blockworld_scenes import MIDDLE, creature, flat_world, put
 

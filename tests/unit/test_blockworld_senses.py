@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 
-from bridges.blockworld import options, world
-from bridges.blockworld.items import ITEMS, NUMBER
+from bridges.blockworld import options
+from bridges.blockworld.rules import world
+from bridges.blockworld.rules.items import ITEMS, NUMBER
+from bridges.blockworld.rules.status import COMPASS, PLACES, SCREEN, VITALS
 from bridges.blockworld.sense_options import SenseOptions
 from bridges.blockworld.senses import OBSERVATIONS
-from bridges.blockworld.status import COMPASS, PLACES, SCREEN, VITALS
 from rollout.api import allocate, check_columns, is_fixed
 from rollout.errors import ConfigError
 from tests.unit.blockworld_scenes import MIDDLE, flat_world, give

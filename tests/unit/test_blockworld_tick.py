@@ -5,12 +5,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bridges.blockworld import blocks, world
-from bridges.blockworld.items import NUMBER
-from bridges.blockworld.recipes import RECIPES
-from bridges.blockworld.signals import NO_HUT, SIGNALS, report
-from bridges.blockworld.species import NAMES
-from bridges.blockworld.tick import advance
+from bridges.blockworld.rules import blocks, world
+from bridges.blockworld.rules.items import NUMBER, RECIPES
+from bridges.blockworld.rules.signals import NO_HUT, SIGNALS, report
+from bridges.blockworld.rules.species import NAMES
+from bridges.blockworld.rules.tick import advance
 from tests.unit.blockworld_scenes import block, control, creature, flat_world, give, index, put
 
 pytestmark = [pytest.mark.heavy]

@@ -7,10 +7,19 @@ import pytest
 from gymnasium import spaces
 
 from bridges.mineflayer import MineflayerBridge
-from bridges.mineflayer.bearings import BEARINGS, PARTS, SEEN, bearings, space
 from bridges.mineflayer.fighter import FIGHTS, fight
 from bridges.mineflayer.node import GAME
-from bridges.mineflayer.spaces import ACTION, COMPACT, NEUTRAL, neutral
+from bridges.mineflayer.spaces import (
+    ACTION,
+    BEARINGS,
+    COMPACT,
+    NEUTRAL,
+    PARTS,
+    SEEN,
+    bearings,
+    neutral,
+)
+from bridges.mineflayer.spaces import bearings_space as space
 from rollout.errors import ConfigError
 
 ZOMBIE = 102

@@ -15,7 +15,7 @@ from bridges.mineflayer.factors import start_message
 from bridges.mineflayer.instance import SavingInstance
 from bridges.mineflayer.loadouts import LOADOUTS, Item, given, parse_loadout
 from bridges.mineflayer.names import names
-from bridges.mineflayer.pictures import Pictures
+from bridges.mineflayer.pictures.observation import Pictures
 from bridges.mineflayer.spaces import KEYS, LOW_LEVEL, NEUTRAL, action_space, encode, neutral
 from rollout.api import Snapshots, Start, sample
 from rollout.config import build_plugin

@@ -9,10 +9,10 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from bridges.mineflayer import MineflayerBridge, snbt
-from bridges.mineflayer.command_table import TABLE, forms
 from bridges.mineflayer.commands import CommandError, parse_command, parse_commands
 from bridges.mineflayer.factors import start_message
 from bridges.mineflayer.names import names
+from bridges.mineflayer.reading import TABLE, forms
 from bridges.mineflayer.scene import make_scene
 from rollout.api import Start
 from rollout.config import BridgeConfig

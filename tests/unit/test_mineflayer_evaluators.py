@@ -13,8 +13,8 @@ from bridges.mineflayer.evaluators import (
     MinelandCreative,
     MinelandItems,
     MinelandSurvival,
+    count_of,
 )
-from bridges.mineflayer.judging import count_of
 from bridges.mineflayer.stage import MinelandStage, Performance
 from rollout.api import Frame, Outcome, Start
 from rollout.errors import ConfigError, UnknownNameError

@@ -8,9 +8,9 @@ import pytest
 
 from bridges.mineflayer import MineflayerBridge
 from bridges.mineflayer.bridge import game_command
-from bridges.mineflayer.lacking import lacking_for_goal, lacking_for_item, obtainable
 from bridges.mineflayer.names import names
 from bridges.mineflayer.node import GAME, packages_problem
+from bridges.mineflayer.task_documents import lacking_for_goal, lacking_for_item, obtainable
 from bridges.mineflayer.task_ids import generate, parse
 from rollout.errors import ConfigError
 from rollout.tasks import load_task

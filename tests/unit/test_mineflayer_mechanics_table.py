@@ -3,7 +3,7 @@
 import yaml
 
 from benchmarks.science import mineflayer_mechanics as counted
-from bridges.mineflayer.lacking import lacking_for_item, mechanics
+from bridges.mineflayer.task_documents import lacking_for_item, mechanics
 
 VERBS = {
     "enlarge": {"tasks": 2, "needs": "fireworks"},

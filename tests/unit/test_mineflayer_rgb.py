@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from bridges.atlas import TEXELS
-from bridges.mineflayer import palette, rgb_models
-from bridges.mineflayer.rgb import FIELD_OF_VIEW, Looks, Scene, render, warm
-from bridges.mineflayer.rgb_frame import draw
-from bridges.mineflayer.rgb_light import relight
-from bridges.mineflayer.rgb_looks import BOXES, CROSS, CUBE, CUTOUT, OUT, WATER, WET_CROSS
-from bridges.mineflayer.rgb_models import model_of, parts_of
+from bridges.mineflayer.pictures import models as rgb_models
+from bridges.mineflayer.pictures import palette
+from bridges.mineflayer.pictures.frame import draw
+from bridges.mineflayer.pictures.looks import BOXES, CROSS, CUBE, CUTOUT, OUT, WATER, WET_CROSS
+from bridges.mineflayer.pictures.models import model_of, parts_of
+from bridges.mineflayer.pictures.rgb import FIELD_OF_VIEW, Looks, Scene, relight, render, warm
 
 CUBOID = [[0, 0, 0, 1, 1, 1]]
 TABLE = {

@@ -14,9 +14,8 @@ from bridges.blockworld.oracle.moves import goals
 from bridges.blockworld.oracle.paths import find_way, straight
 from bridges.blockworld.oracle.sights import crosshair, first_block, nearest_blocks, visible_point
 from bridges.blockworld.oracle.skills import SKILLS, Skill
-from bridges.blockworld.oracle.tools import LEAVES_ONLY
-from bridges.blockworld.oracle.view import HOPELESS, Desk, Move, View
-from bridges.blockworld.world import WORLD
+from bridges.blockworld.oracle.view import HOPELESS, LEAVES_ONLY, Desk, Move, View
+from bridges.blockworld.rules.world import WORLD
 from rollout.api import Columns
 from rollout.errors import UnknownNameError
 

@@ -6,16 +6,15 @@ from collections.abc import Callable
 from math import cos, hypot, radians, sin
 from typing import NamedTuple
 
-from bridges.blockworld.aim import STRIKE_REACH
-from bridges.blockworld.blocks import FORM, PLANT
-from bridges.blockworld.items import BLOW_TICKS, DAMAGE, NOTHING
 from bridges.blockworld.oracle.moves import any_of, around, legs, steer, stuck, walk
 from bridges.blockworld.oracle.paths import straight
 from bridges.blockworld.oracle.sights import crosshair, first_block
-from bridges.blockworld.oracle.tools import best_weapon, kill_ticks
-from bridges.blockworld.oracle.view import HOPELESS, Move, View
-from bridges.blockworld.species import HOSTILE, NOBODY, SKELETON, TALL, WIDTH
-from bridges.blockworld.world import ATTACK, BACK, FORWARD, JUMP, SPRINT
+from bridges.blockworld.oracle.view import HOPELESS, Move, View, best_weapon, kill_ticks
+from bridges.blockworld.rules.aim import STRIKE_REACH
+from bridges.blockworld.rules.blocks import FORM, PLANT
+from bridges.blockworld.rules.items import BLOW_TICKS, DAMAGE, NOTHING
+from bridges.blockworld.rules.species import HOSTILE, NOBODY, SKELETON, TALL, WIDTH
+from bridges.blockworld.rules.world import ATTACK, BACK, FORWARD, JUMP, SPRINT
 
 NEAR = 3.4
 """Distance in blocks from the eyes to a body at which the expert turns to it and strikes."""

@@ -7,13 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from bridges.blockworld.blocks import FORM, LEAVES, PLANT, SOLID
 from bridges.blockworld.oracle.paths import BLOCK, BOX, GOAL, OPEN, find_way, straight
 from bridges.blockworld.oracle.sights import crosshair, nearest_blocks, visible_point
-from bridges.blockworld.oracle.tools import LEAVES_ONLY, best_tool, tolls
-from bridges.blockworld.oracle.view import STAY, Move, View, middle
-from bridges.blockworld.screen import DEGREES_PER_CELL
-from bridges.blockworld.world import (
+from bridges.blockworld.oracle.view import LEAVES_ONLY, STAY, Move, View, best_tool, middle, tolls
+from bridges.blockworld.rules.blocks import FORM, LEAVES, PLANT, SOLID
+from bridges.blockworld.rules.screen import DEGREES_PER_CELL
+from bridges.blockworld.rules.world import (
     ATTACK,
     BACK,
     FORWARD,

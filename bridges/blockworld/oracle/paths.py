@@ -11,10 +11,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from bridges.blockworld.blocks import CACTUS, LAVA, SOLID, WATER
 from bridges.blockworld.compiled import World, inner, kernel
 from bridges.blockworld.oracle.sights import block_point
-from bridges.blockworld.world import BLOCKS, HEIGHT, SIZE
+from bridges.blockworld.rules.blocks import CACTUS, LAVA, SOLID, WATER
+from bridges.blockworld.rules.world import BLOCKS, HEIGHT, SIZE
 
 STEP, DIAGONAL, RISE, FALL, SWIM, HARM = 10, 14, 8, 2, 20, 60
 """Costs: of a step, a diagonal step, a block up or down, a cell of water, a cell near danger."""

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from bridges.blockworld.aim import REACH, STRIKE_REACH, aim_block, aim_creature, trace_block
-from bridges.blockworld.blocks import AIR
 from bridges.blockworld.compiled import World, inner, kernel
-from bridges.blockworld.world import HEIGHT, SIZE, eye_height
+from bridges.blockworld.rules.aim import REACH, STRIKE_REACH, aim_block, aim_creature, trace_block
+from bridges.blockworld.rules.blocks import AIR
+from bridges.blockworld.rules.world import HEIGHT, SIZE, eye_height
 
 _SPREAD = 0.3
 """Distance of the tested points of a face from its middle."""

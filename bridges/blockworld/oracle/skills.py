@@ -13,19 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from bridges.blockworld.blocks import (
-    BED,
-    FURNACE,
-    IRON_ORE,
-    LIT_FURNACE,
-    LOGS,
-    MAX_BLOCKS,
-    OAK_PLANKS,
-    STONE,
-)
-from bridges.blockworld.blocks import NUMBER as BLOCK
-from bridges.blockworld.items import FUEL
-from bridges.blockworld.items import NUMBER as ITEM
 from bridges.blockworld.oracle.fights import creatures, hunt
 from bridges.blockworld.oracle.moves import (
     OPEN_GROUND,
@@ -45,9 +32,21 @@ from bridges.blockworld.oracle.moves import (
     work_at,
 )
 from bridges.blockworld.oracle.view import HOPELESS, STAY, Move, View
-from bridges.blockworld.recipes import BUTTONS, FURNACE_FIRE, HAND, recipe
-from bridges.blockworld.species import SHEEP, SKELETON, ZOMBIE
-from bridges.blockworld.world import (
+from bridges.blockworld.rules.blocks import (
+    BED,
+    FURNACE,
+    IRON_ORE,
+    LIT_FURNACE,
+    LOGS,
+    MAX_BLOCKS,
+    OAK_PLANKS,
+    STONE,
+)
+from bridges.blockworld.rules.blocks import NUMBER as BLOCK
+from bridges.blockworld.rules.items import BUTTONS, FUEL, FURNACE_FIRE, HAND, recipe
+from bridges.blockworld.rules.items import NUMBER as ITEM
+from bridges.blockworld.rules.species import SHEEP, SKELETON, ZOMBIE
+from bridges.blockworld.rules.world import (
     FURNACE_SCREEN,
     HOTBAR,
     INVENTORY,

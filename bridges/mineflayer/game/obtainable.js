@@ -3,7 +3,7 @@
  * Prints, as JSON, the names of the items that an agent can come by in the embedded world, from what
  * its worlds are made of and the rules of this folder: found, mined, killed for, crafted, smelted.
  *
- *     node bridges/mineflayer/game/obtainable.js > bridges/mineflayer/obtainable.json
+ *     node bridges/mineflayer/game/obtainable.js > bridges/mineflayer/data/obtainable.json
  */
 require('./libraries');
 const registry = require('prismarine-registry')('1.16.5');

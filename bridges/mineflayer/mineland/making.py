@@ -21,7 +21,7 @@ from bridges.mineflayer.evaluators import (
 from bridges.mineflayer.mineland.data import Observation, TaskInfo
 from bridges.mineflayer.mineland.utils import likeness
 from bridges.mineflayer.mineland.world import SPARE, MineLand, Taken
-from bridges.mineflayer.pictures import read_picture
+from bridges.mineflayer.pictures.observation import read_picture
 from bridges.mineflayer.stage import MinelandStage, StageEvaluator
 from bridges.mineflayer.task_documents import MinelandTasks
 from rollout.api import Evaluator, Outcome

@@ -1,5 +1,5 @@
 'use strict';
-/** The programs of the oracles (../../oracles), in flat worlds. */
+/** The programs of the oracles (../../oracle), in flat worlds. */
 const assert = require('node:assert');
 const fs = require('node:fs');
 const path = require('node:path');
@@ -10,7 +10,7 @@ const { Sandbox } = require('../sandbox/runtime');
 const { Vec3 } = require('vec3');
 
 /** A program without comments and some spaces, as ../../oracle.py sends it. */
-const text = (name) => fs.readFileSync(path.join(__dirname, '..', '..', 'oracles', `${name}.js`), 'utf8')
+const text = (name) => fs.readFileSync(path.join(__dirname, '..', '..', 'oracle', `${name}.js`), 'utf8')
   .split('\n').map((line) => line.trim()).filter((line) => !/^(\/\/|\/\*\*|\* |\*\/)/.test(line))
   .map((line) => `${line.replaceAll(' => ', '=>')}\n`).join('');
 

@@ -1,0 +1,1 @@
+"""Pictures of the game, drawn on the CPU."""

@@ -1,0 +1,159 @@
+"""Compilation of the ray-caster, and the inputs of a picture as one record.
+
+``bridges.compilation`` decides where compiled code is stored. Numba updates an array's reference
+count whenever it is passed to a function or taken out of a tuple, which costs more than following a
+ray. A record is passed as one address, and contains the addresses of the arrays. There are no
+checks: the caller keeps the arrays alive.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numba
+import numpy as np
+from llvmlite import ir
+from numba import carray
+from numba.core import cgutils, types
+from numba.extending import intrinsic
+
+from bridges.compilation import cache_root, compilation_lock, digest, keep_code
+
+# compilation --------------------------------------------------------------------------------------
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_TYPES: Any = types  # numba's own annotations are incomplete
+
+
+@functools.cache
+def cache_folder() -> Path:
+    """Returns the folder of the compiled code of this version of the sources."""
+    here = Path(__file__).parent
+    version = digest([*sorted(here.glob("*.py")), here.parents[1] / "atlas.py"])
+    return cache_root() / f"mineflayer-rgb-{version}"
+
+
+def one_at_a_time() -> AbstractContextManager[None]:
+    """Lets one process of the machine compile; the others wait, and load the result."""
+    return compilation_lock(cache_folder())
+
+
+def kernel(function: F) -> F:
+    """Compiles an entry point: cached on disk, without holding the interpreter's lock.
+
+    Sums may be reordered: a picture is reproducible on one machine; another may differ in the last
+    bit.
+    """
+    made: Any = numba.njit(nogil=True, error_model="numpy", fastmath=True)(function)
+    keep_code(made, cache_folder())
+    return made  # type: ignore[no-any-return] # numba has no types
+
+
+def inner(function: F) -> F:
+    """Compiles a function that kernels call; it is inlined in them."""
+    made: Any = numba.njit(error_model="numpy", fastmath=True, inline="never")(function)
+    return made  # type: ignore[no-any-return] # numba has no types
+
+
+@intrinsic  # type: ignore[untyped-decorator] # numba has no types
+def _pointer(context: Any, number: Any) -> Any:
+    def build(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        return builder.inttoptr(values[0], cgutils.voidptr_t)
+
+    return _TYPES.voidptr(number), build
+
+
+@inner
+def bare(array: Any) -> Any:
+    """Returns an array over the same memory without reference counting.
+
+    Numba updates an array's reference count, with locked additions, whenever it is taken out of a
+    tuple or passed to a function, which costs more than a ray. The result does not keep its memory
+    alive, so the array itself has to be referenced after the last use.
+    """
+    return carray(_pointer(array.ctypes.data), array.shape, array.dtype)
+
+
+# the record ---------------------------------------------------------------------------------------
+
+_ARRAYS = (
+    "forms", "cells", "light", "biomes",  # of the grid
+    "tiles", "box_at", "boxes", "tops", "emission", "opacity", "atlas",  # of the book
+    "shine", "tints", "clouds", "parts", "bodies", "picture",
+)  # fmt: skip
+_WHOLE = ("wide", "deep", "tall", "columns", "rows", "n_parts", "pixel", "face")
+_VIEW = (
+    "eye_x", "eye_y", "eye_z", "ahead_x", "ahead_y", "ahead_z", "right_x", "right_z",
+    "up_x", "up_y", "up_z", "focal", "fog_from", "fog_step", "sun_x", "sun_y", "day", "clear",
+    "cloud_y", "cloud_x", "cloud_z", "drowned", "ceiling",
+)  # fmt: skip
+_COLOURS = tuple(
+    f"{what}_{part}" for what in ("fog", "top", "glare", "deep_water") for part in "rgb"
+)
+_RAY = (
+    "dx", "dy", "dz", "stretch", "under", "red", "green", "blue", "share", "wet", "wet_since",
+    "cell_x", "cell_y", "cell_z", "shine_r", "shine_g", "shine_b",
+)  # fmt: skip
+
+SIGHT = np.dtype(
+    [(name, "i8") for name in (*_ARRAYS, *_WHOLE)]
+    + [(name, "f8") for name in (*_VIEW, *_COLOURS, *_RAY)],
+    align=True,
+)
+"""Addresses; sizes of the grid (``wide``, ``deep``, ``tall``) and of the picture (``columns``,
+``rows``); the view: places in cells of the grid with its border, ``ahead``, ``right``, ``up`` the
+axes of the camera, ``focal`` pixels per block one block ahead, ``ceiling`` above which all is air;
+colours of the hour; the ray in hand: ``dx``.. per block ahead, ``stretch`` its length per block
+ahead, ``red``.. what it has seen so far, ``share`` what is still to come, ``wet`` 1 in water,
+``under`` 1 if it was lost where no sky is."""
+
+_BITS = {"u1": ir.IntType(8), "u2": ir.IntType(16), "i4": ir.IntType(32), "f8": ir.DoubleType()}
+
+
+def _loader(kind: str) -> Any:
+    """Returns an intrinsic that reads one element of an array at an address."""
+    inside = _BITS[kind]
+    given = types.float64 if kind == "f8" else types.int64
+
+    def load(context: Any, address: Any, index: Any) -> Any:
+        def generate(_context: Any, builder: Any, _signature: Any, values: Any) -> Any:
+            first = builder.inttoptr(values[0], inside.as_pointer())
+            found = builder.load(builder.gep(first, [values[1]]))
+            if kind == "f8":
+                return found
+            widen = builder.sext if kind == "i4" else builder.zext
+            return widen(found, ir.IntType(64))
+
+        return given(types.int64, types.int64), generate
+
+    return intrinsic(load)
+
+
+def _storer(kind: str) -> Any:
+    """Returns an intrinsic that writes one element of an array at an address."""
+    inside = _BITS[kind]
+    given = types.float64 if kind == "f8" else types.int64
+
+    def store(context: Any, address: Any, index: Any, value: Any) -> Any:
+        def generate(linked: Any, builder: Any, _signature: Any, values: Any) -> Any:
+            first = builder.inttoptr(values[0], inside.as_pointer())
+            new = values[2] if kind == "f8" else builder.trunc(values[2], inside)
+            builder.store(new, builder.gep(first, [values[1]]))
+            return linked.get_dummy_value()
+
+        return types.none(types.int64, types.int64, given), generate
+
+    return intrinsic(store)
+
+
+u1: Any = _loader("u1")
+u2: Any = _loader("u2")
+i4: Any = _loader("i4")
+f8: Any = _loader("f8")
+set_u1: Any = _storer("u1")
+set_f8: Any = _storer("f8")
