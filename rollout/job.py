@@ -25,7 +25,6 @@ from rollout.errors import (
     GamutError,
     PluginError,
     RayUnavailable,
-    is_disk_full,
     no_exit,
     trace_of,
 )
@@ -149,7 +148,7 @@ class Job:
 
         Raises:
             KeyboardInterrupt: a signal arrived.
-            OSError: the disk is full, or another system error.
+            Exception: ``play`` raised it; the results were written before, if they could be.
         """
 
         def end(status: str) -> str:
@@ -172,9 +171,10 @@ class Job:
             if what := "" if isinstance(error, GamutError) else lost_after(error):
                 log.debug("the error that followed", exc_info=error)
                 return f"{what}. Saved: {end('ended short')}; continue with --resume"
-            if is_disk_full(error):
-                with contextlib.suppress(OSError):  # there may be no space for this either
-                    end("ended short")
+            try:
+                end("ended short")
+            except Exception:  # the first error is reported, and it may have caused this one
+                log.debug("no results were written", exc_info=True)
             raise
         end("done" if missing is None else "ended short")
         return missing

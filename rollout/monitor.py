@@ -62,7 +62,7 @@ class Monitor:
         """Counts, logs and shows a fragment."""
         self.tally.add(fragment)
         log_notices(log, fragment.results)
-        news = [] if self._fleet is None else self.tally.hear(self._fleet.news)
+        news = [] if self._fleet is None else self.tally.add_news(self._fleet.news)
         log_losses(log, [*fragment.losses, *news])
         if self._throttle.due():
             self.show()
@@ -89,7 +89,8 @@ class Monitor:
             self._advice.update(line)
         shown = {**(media or {}), **tally.media(self._job.run, last=last)}
         self._job.metrics.write(tally.env_steps, line, media=shown)
-        self._job.progress.update(done, tally.brief())
+        counts = {"episodes": tally.episodes, "steps": tally.env_steps}
+        self._job.progress.update(done, {**counts, **tally.brief()})
 
     def end(self) -> bool:
         """Takes the last news of the hosts, which may be closed afterwards.
@@ -99,7 +100,7 @@ class Monitor:
         """
         if self._fleet is None:
             return False
-        log_losses(log, self.tally.hear(self._fleet.news))
+        log_losses(log, self.tally.add_news(self._fleet.news))
         if self._inference is not None:
             self.decided = {"inference": self._inference.summary()}
             self._values = self._inference.values()

@@ -90,7 +90,6 @@ MAY_IMPORT = {
 }
 # Classes that share more than four fields, and why; all others must declare an option once.
 SHARED_FIELDS = {
-    "a plan holds what a configuration names, after it was built": {"LanguagePlan", "TrainPlan"},
     "what is built has other types than the keys it is built from": {"Task", "_TaskConfig"},
     "the library does not know configurations": {
         "Splits",
@@ -107,7 +106,6 @@ SHARED_FIELDS = {
     "what plays and starts a game knows only those options of its bridge that it needs": {
         *("ModOptions", "Playing", "StardojoBridge"),
     },
-    "an update sums up its samples": {"Iteration", "Sample"},
     "a line of a journal is flat": {"Entry", "Usage"},
     "who asks a model names it, how, and its limits": {"JudgeConfig", "VlmOptions"},
     "what is read from a screen is named as what it shows": {"BattleView", "Reading"},

@@ -83,11 +83,10 @@ class LearnersConfig(Section):
         return Resources(cpus=0.0, memory_mb=0, gpus=self.gpus, custom=dict(self.resources))
 
 
-class CheckpointConfig(Section):
-    """When checkpoints are written."""
+class CheckpointConfig(SaveConfig):
+    """When checkpoints are written, and which are opened."""
 
     every: int = key(100, "Updates between checkpoints; one is always written at the end.", gt=0)
-    keep: int = key(2, "Number of newest checkpoints to keep; the last one always is.", gt=0)
     fallback: bool = key(
         False, "Whether --resume uses an older checkpoint if the newest are damaged."
     )

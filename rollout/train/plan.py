@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from rollout.api import Algorithm, Bridge, ChecksFit, PolicyRecipe, Resources, StateSet, Task
+from rollout.api import Algorithm, ChecksFit, PolicyRecipe, Resources, StateSet, Task
 from rollout.api.sets import VALIDATION
 from rollout.config import PolicyConfig
 from rollout.errors import ConfigError, named
@@ -20,36 +20,29 @@ from rollout.train.config import TrainConfig
 from rollout.train.episodes import chosen_signals
 from rollout.train.network import TrainableRecipe
 from rollout.train.reading import decided
+from rollout.train.rounds import GamePlan
 from rollout.train.sampler import Sampler
 
 
-@dataclass(frozen=True)
-class TrainPlan:
+@dataclass(frozen=True, kw_only=True)
+class TrainPlan(GamePlan):
     """Everything that a run needs; picklable, so that its parts can be built elsewhere.
+
+    The recipe is also a ``TrainableRecipe``.
 
     Attributes:
         config: the configuration.
-        bridge: the game.
-        task: the task.
         states: the states from which episodes start.
-        algorithm: the algorithm.
         decided_policy: the policy, whose options say how it reads every column.
-        recipe: its recipe, which is also a ``TrainableRecipe``.
         reads: the observation columns that its networks read.
         signals: the signals whose last values are recorded with each episode.
-        validation: the states on which the training is validated; None if it is not.
     """
 
     config: TrainConfig
-    bridge: Bridge
-    task: Task
     states: StateSet
-    algorithm: Algorithm
     decided_policy: PolicyConfig
-    recipe: Any
     reads: tuple[str, ...]
     signals: tuple[str, ...] = ()
-    validation: StateSet | None = None
 
     @classmethod
     def make(
@@ -98,10 +91,18 @@ class TrainPlan:
         if isinstance(algorithm, ChecksFit):
             network = recipe.network(spec.observation_space, spec.action_space, seed=config.seed)
             algorithm.check_fit(network, spec)
-        reads = tuple(recipe.reads(spec.observation_space))
-        signals = chosen_signals(config.episodes.signals, list(spec.signals))
-        parts = (config, bridge, task, states, algorithm, reading, recipe, reads)
-        return cls(*parts, signals, validation)
+        return cls(
+            config=config,
+            bridge=bridge,
+            task=task,
+            states=states,
+            algorithm=algorithm,
+            decided_policy=reading,
+            recipe=recipe,
+            reads=tuple(recipe.reads(spec.observation_space)),
+            signals=chosen_signals(config.episodes.signals, list(spec.signals)),
+            validation=validation,
+        )
 
     @property
     def needs(self) -> Resources:

@@ -17,18 +17,38 @@ from rollout.observe.hosts import HostFigures
 from rollout.train.episodes import Signals, last_signals
 
 
+@dataclass(kw_only=True)
+class Ended:
+    """Episodes that ended or were lost.
+
+    Attributes:
+        results: every episode that ended.
+        signals: the last values of the requested signals, for each result.
+        losses: every episode that was lost.
+        abandoned: episodes that were lost in all their attempts.
+    """
+
+    results: list[EpisodeResult] = field(default_factory=list)
+    signals: list[Signals] = field(default_factory=list)
+    losses: list[Loss] = field(default_factory=list)
+    abandoned: list[Start] = field(default_factory=list)
+
+    def extend(self, other: Ended) -> None:
+        """Adds the episodes of another."""
+        self.results += other.results
+        self.signals += other.signals
+        self.losses += other.losses
+        self.abandoned += other.abandoned
+
+
 @dataclass
-class Sample:
+class Sample(Ended):
     """One batch of a runner.
 
     Attributes:
         batch: the steps, see ``rollout.train.batch``.
         env_steps: number of steps in it.
         version: the oldest version of the weights that played in it.
-        results: every episode that ended.
-        signals: the last values of the requested signals, for each result.
-        losses: every episode that was lost.
-        abandoned: episodes that were lost in all their attempts.
         figures: state of the runner's games; none if the runner died.
         idle_failures: instance and event of games that failed without an episode.
     """
@@ -36,12 +56,35 @@ class Sample:
     batch: Columns
     env_steps: int
     version: int
-    results: list[EpisodeResult] = field(default_factory=list)
-    signals: list[Signals] = field(default_factory=list)
-    losses: list[Loss] = field(default_factory=list)
-    abandoned: list[Start] = field(default_factory=list)
     figures: HostFigures = field(default_factory=lambda: HostFigures(instances=0, ready=0))
     idle_failures: list[tuple[int, Event]] = field(default_factory=list)
+
+
+@dataclass
+class Iteration(Ended):
+    """The facts of one update.
+
+    Attributes:
+        update: number of updates so far, including this one.
+        env_steps: steps played so far, in all updates.
+        fresh_steps: steps of this update.
+        staleness: number of updates by which the weights of its oldest steps were behind.
+        dropped_steps: steps that were too old to learn from.
+        figures: figures of the update, see ``rollout.api.Learner``.
+        sample_s: seconds spent waiting for steps.
+        update_s: seconds spent learning from them.
+        hosts: state of the games, as metrics.
+    """
+
+    update: int = 0
+    env_steps: int = 0
+    fresh_steps: int = 0
+    staleness: int = 0
+    dropped_steps: int = 0
+    figures: dict[str, float] = field(default_factory=dict)
+    sample_s: float = 0.0
+    update_s: float = 0.0
+    hosts: dict[str, float] = field(default_factory=dict)
 
 
 def enough(samples: Sequence[Sample], batch: int) -> bool:

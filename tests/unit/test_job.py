@@ -70,6 +70,22 @@ def test_a_full_disk_ends_it_early_with_its_summary_and_it_continues(job, number
     assert (status, summary["status"], summary["resume_count"]) == (0, "done", 1)
 
 
+def test_any_other_error_is_raised_with_the_summary_written(job, tmp_path):
+    with pytest.raises(ZeroDivisionError, match="of the user"):
+        job(raising(ZeroDivisionError("of the user")))
+    summary = json.loads((tmp_path / "run" / "summary.json").read_text())
+    assert summary["status"] == "ended short"
+
+
+def test_an_error_while_it_concludes_does_not_hide_the_first(job):
+    def play(job):
+        job.write_summary = None
+        raise ZeroDivisionError("of the user")
+
+    with pytest.raises(ZeroDivisionError, match="of the user"):
+        job(play)
+
+
 def test_a_full_disk_in_an_actor_is_one_too():
     class RemoteError(OSError):
         cause = OSError(errno.ENOSPC, "No space left on device")

@@ -99,9 +99,17 @@ def _plan(config: PlayGroupsConfig) -> tuple[LanguagePlan, StateSet]:
         validation = config.state_set.of_part("validation", config.validation.states).take(
             task.state_space
         )
-    name, options = bridge_config.name, bridge_config.options
-    algorithm = config.algorithm.build()
-    return LanguagePlan(config, bridge, name, options, task, recipe, algorithm, validation), states
+    plan = LanguagePlan(
+        config=config,
+        bridge=bridge,
+        bridge_name=bridge_config.name,
+        bridge_options=bridge_config.options,
+        task=task,
+        recipe=recipe,
+        algorithm=config.algorithm.build(),
+        validation=validation,
+    )
+    return plan, states
 
 
 def _writer(plan: LanguagePlan, job: Job) -> DatasetWriter:
@@ -163,12 +171,12 @@ class _Training:
         run = self._run
         with self._job.stop.deferred():
             if not run.number:
-                self._job.metrics.write(0, self._validated())
+                self._job.metrics.write(0, self._validated(last=False))
             run.run(self._config.updates, self._update, self._validated)
 
-    def _validated(self) -> dict[str, float]:
+    def _validated(self, last: bool) -> dict[str, float]:
         every, number = self._config.validation.every, self._run.number
-        due = number == self._config.updates or (every and number % every == 0)
+        due = last or (every and number % every == 0)
         return self._run.validate(self._playing) if due else {}
 
     def _update(self) -> dict[str, Any] | None:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from rollout.api import ACTION, OBSERVATION, Bridge, Call, PlayedEpisode, StateSet, Task, read_calls
+from rollout.api import ACTION, OBSERVATION, Call, PlayedEpisode, read_calls
 from rollout.config import PolicyConfig, build_plugin
 from rollout.data import Dataset, EpisodeRef
 from rollout.data.calls import COLUMN
@@ -28,7 +28,7 @@ from rollout.train.language.algorithms import Reals
 from rollout.train.language.config import FineTuneConfig, PlayGroupsConfig
 from rollout.train.language.learner import LearnerPlan, Learners
 from rollout.train.language.rollouts import Playing, validate
-from rollout.train.rounds import Rounds
+from rollout.train.rounds import GamePlan, Rounds
 
 _DETAILS, _REWARD = "details", "reward"
 
@@ -181,29 +181,19 @@ CURVE = "curve.png"
 _PRIVILEGED = "privileged"
 
 
-@dataclass(frozen=True)
-class LanguagePlan:
-    """A configuration that is built and checked.
+@dataclass(frozen=True, kw_only=True)
+class LanguagePlan(GamePlan):
+    """A configuration that is built and checked; the recipe is a ``LanguageRecipe``.
 
     Attributes:
         config: the configuration.
-        bridge: the game.
-        bridge_name: its name, with ``bridge_options``.
+        bridge_name: name of the game, with ``bridge_options``.
         bridge_options: its options.
-        task: the task.
-        recipe: recipe of the policy, a ``LanguageRecipe``.
-        algorithm: how it learns.
-        validation: the states of validations; None for none.
     """
 
     config: FineTuneConfig | PlayGroupsConfig
-    bridge: Bridge
     bridge_name: str
     bridge_options: Mapping[str, Any]
-    task: Task
-    recipe: Any
-    algorithm: Any
-    validation: StateSet | None
 
     @property
     def teacher(self) -> Teacher:

@@ -98,9 +98,14 @@ def _plan(config: FineTuneConfig, dataset: Dataset) -> LanguagePlan:
             task.state_space
         )
     return LanguagePlan(
-        *(config, bridge, bridge_config.name, bridge_config.options, task, recipe),
-        config.algorithm.build(),
-        states,
+        config=config,
+        bridge=bridge,
+        bridge_name=bridge_config.name,
+        bridge_options=bridge_config.options,
+        task=task,
+        recipe=recipe,
+        algorithm=config.algorithm.build(),
+        validation=states,
     )
 
 
@@ -176,9 +181,9 @@ class _FineTuning:
         """Makes the epochs that are left; a signal ends it within some minibatches."""
         self._run.run(self._plan.algorithm.epochs, self._epoch, self._validated)
 
-    def _validated(self) -> dict[str, float]:
+    def _validated(self, last: bool) -> dict[str, float]:
         every, number = self._config.validation.every, self._run.number
-        due = number == self._plan.algorithm.epochs or (every and number % every == 0)
+        due = last or (every and number % every == 0)
         return self._run.validate(self._playing) if self._playing is not None and due else {}
 
     def _epoch(self) -> dict[str, float] | None:

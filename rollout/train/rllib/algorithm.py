@@ -42,11 +42,10 @@ from rollout.train.batch import env_steps, join
 from rollout.train.plan import TrainPlan
 from rollout.train.rllib.asking import asking, first_answer
 from rollout.train.rllib.fields import ColumnAlgorithmConfig, apply_fields, write_fields
-from rollout.train.rllib.iteration import Iteration
 from rollout.train.rllib.learner import PLAN, ColumnLearner, quieten
 from rollout.train.rllib.module import NetworkModule
 from rollout.train.rllib.runners import LocalRunner, RemoteRunners
-from rollout.train.sampler import Sample
+from rollout.train.sampler import Iteration, Sample
 from rollout.train.validation import Weighted, play_leg
 
 
@@ -297,10 +296,7 @@ class ColumnAlgorithm(Algorithm):  # type: ignore[misc] # RLlib is untyped
         finally:
             for sample in samples:
                 now.fresh_steps += sample.env_steps
-                now.results += sample.results
-                now.signals += sample.signals
-                now.losses += sample.losses
-                now.abandoned += sample.abandoned
+                now.extend(sample)
                 log_idle_failures(sample.idle_failures)
         now.env_steps += now.fresh_steps
         now.hosts = self._runners.hosts.values()

@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rollout.api import EpisodeResult, Outcome, Start, State, Usage
-from rollout.observe.aggregates import Aggregates, Rate
+from rollout.observe.aggregates import Rate
+from rollout.tally import Tally
 
 NAN = math.nan
 
@@ -30,11 +31,11 @@ def result(
 
 @given(st.lists(st.floats(-1e6, 1e6), min_size=1), st.integers(1, 10))
 def test_a_mean_is_that_of_the_last_values(values: list[float], window: int) -> None:
-    run = Aggregates(window=window)
-    run.add_episodes(result(value, progress=progress) for value in values for progress in (1, NAN))
+    run = Tally(window=window)
+    run.count(0, (result(value, progress=progress) for value in values for progress in (1, NAN)))
     last = [value for value in values for _ in range(2)][-window:]
-    assert run.values()["episode/return"] == pytest.approx(sum(last) / len(last), abs=1e-6)
-    assert run.values()["episode/progress"] == 1, "NaN is no value"
+    assert run.figures()["episode/return"] == pytest.approx(sum(last) / len(last), abs=1e-6)
+    assert run.figures()["episode/progress"] == 1, "NaN is no value"
 
 
 def test_a_rate_looks_back_over_its_window_only() -> None:
@@ -64,13 +65,12 @@ def test_a_rate_never_exceeds_what_happened(events: list[tuple[float, int]]) -> 
 
 def test_the_figures_of_a_run() -> None:
     clock = Clock()
-    run = Aggregates(window=2, clock=clock, env_steps=100, episodes=3)
-    assert run.values() == {"episodes": 3}
+    run = Tally(window=2, clock=clock, env_steps=100, episodes=3)
+    assert run.figures() == {"episodes": 3}
     clock.now = 2.0
-    run.add_steps(30)
-    run.add_episodes([result(1), result(2), result(4), result(99, "lost", Outcome.SUCCESS)])
+    run.count(30, [result(1), result(2), result(4), result(99, "lost", Outcome.SUCCESS)])
     assert run.env_steps == 130
-    assert run.values() == {
+    assert run.figures() == {
         "episodes": 6,
         "episode/return": 3,
         "episode/length": 10,
@@ -81,12 +81,12 @@ def test_the_figures_of_a_run() -> None:
 
 
 def test_success_is_there_once_something_was_decided() -> None:
-    run = Aggregates(clock=Clock())
-    run.add_episodes([result(0, "truncated")])
-    assert "episode/success" not in run.values()
-    run.add_episodes([result(0, outcome=Outcome.SUCCESS, progress=1.0)])
-    assert run.values()["episode/success"] == 0.5
-    assert run.values()["episode/progress"] == 1.0
+    run = Tally(clock=Clock())
+    run.count(0, [result(0, "truncated")])
+    assert "episode/success" not in run.figures()
+    run.count(0, [result(0, outcome=Outcome.SUCCESS, progress=1.0)])
+    assert run.figures()["episode/success"] == 0.5
+    assert run.figures()["episode/progress"] == 1.0
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_success_is_there_once_something_was_decided() -> None:
 def test_an_unknown_price_is_not_shown_as_zero(
     usage: Usage, shown: object, metric: float | None
 ) -> None:
-    run = Aggregates()
-    run.add_episodes([replace(result(1.0), usage=usage)])
+    run = Tally()
+    run.count(0, [replace(result(1.0), usage=usage)])
     assert run.brief()["USD"] == shown
-    assert run.values().get("calls/usd") == metric
+    assert run.figures().get("calls/usd") == metric

@@ -181,6 +181,21 @@ def test_python_runs_it_and_a_callback_ends_it(recorded, tmp_path):
     assert find_checkpoint(run.path).update == 2
 
 
+def test_an_error_of_a_callback_ends_it_with_everything_saved(recorded, tmp_path):
+    config = config_of(recorded, tmp_path / "run", wandb={"mode": "disabled"})
+
+    def fail_at_two(record):
+        if record.update == 2:
+            raise ZeroDivisionError("of the user")
+
+    with pytest.raises(ZeroDivisionError, match="of the user"):
+        gamut.train(resolved(config), on_update=fail_at_two)
+    summary = json.loads((config.output / "summary.json").read_text())
+    assert (summary["status"], summary["results"]["epochs"]) == ("ended short", 2)
+    assert summary["results"]["ended_by"] is None
+    assert find_checkpoint(config.output).update == 2
+
+
 @pytest.mark.parametrize("recurrent", [True, False])
 def test_every_step_is_learned_from_once_in_an_epoch(recurrent):
     lengths = np.array([5, 1, 17, 4, 9])
