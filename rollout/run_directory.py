@@ -25,7 +25,6 @@ import platform
 import secrets
 import shutil
 import socket
-import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -36,6 +35,7 @@ from pathlib import Path
 from shlex import quote
 from typing import Any, TypeVar
 
+from rollout.checkout import commit_of
 from rollout.config import RunConfig, load_config, resolved, write_config
 from rollout.configuration.secrets import hidden, refuse_secrets
 from rollout.errors import ConfigError, InputError, RunDirectoryError, is_disk_full
@@ -52,10 +52,6 @@ _BEGINNING = {
 }
 """Files of a run in which nothing was recorded, except those of the mirror."""
 
-COMMIT = "GAMUT_COMMIT"
-"""Environment variable of a job: the commit of the code that was sent."""
-
-_GIT_TIMEOUT_S = 5.0
 _PACKAGES = ("gamut", "ray", "torch", "numpy", "gymnasium", "pyarrow")
 
 _C = TypeVar("_C", bound=RunConfig)
@@ -365,31 +361,3 @@ def versions() -> dict[str, str | int | None]:
     found["platform"] = platform.platform()
     found["cpus"] = os.cpu_count()
     return found
-
-
-def commit_of(root: Path) -> str | None:
-    """Returns the commit of the code in a folder; None if it is not known.
-
-    A job gets its code without ``.git``, and the commit in the environment variable ``COMMIT``.
-    """
-    top = _git(root, "rev-parse", "--show-toplevel")
-    # An environment inside another project's checkout is not a checkout of this project.
-    if top is None or Path(top).resolve() != root:
-        return os.environ.get(COMMIT) or None
-    commit = _git(root, "rev-parse", "HEAD")
-    changed = _git(root, "status", "--porcelain", "--untracked-files=no")
-    return f"{commit}-dirty" if commit and changed else commit
-
-
-def _git(root: Path, *arguments: str) -> str | None:
-    program = shutil.which("git")
-    if program is None:
-        return None
-    command = [program, "--no-optional-locks", "-C", str(root), *arguments]
-    try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, timeout=_GIT_TIMEOUT_S, check=False
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return done.stdout.strip() if done.returncode == 0 else None

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import NoReturn
 
+from rollout.checkout import COMMIT, commit_of
 from rollout.cli import DONE, ENDED_SHORT, WRONG_INPUT
 from rollout.cluster.addresses import (
     ADDRESS,
@@ -44,7 +45,6 @@ from rollout.cluster.package import (
 from rollout.configuration.secrets import hidden
 from rollout.errors import ConfigError, InputError, nearest
 from rollout.observe.run_files import RUNS_DIR
-from rollout.run_directory import COMMIT, commit_of
 from rollout.signals import Stop, Stopped, say, tell
 
 _GRACE_S = 60  # from SIGTERM to SIGKILL: long enough to write a checkpoint

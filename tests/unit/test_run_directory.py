@@ -12,7 +12,8 @@ from typing import ClassVar
 import pytest
 import yaml
 
-from rollout import run_directory
+from rollout import checkout, run_directory
+from rollout.checkout import commit_of
 from rollout.collect import CollectPlan
 from rollout.config import (
     CollectConfig,
@@ -24,7 +25,7 @@ from rollout.config import (
 )
 from rollout.errors import ConfigError, GameError, RunDirectoryError
 from rollout.observe.metrics import Metrics
-from rollout.run_directory import RunDirectory, absolute, as_begun, commit_of, versions
+from rollout.run_directory import RunDirectory, absolute, as_begun, versions
 
 
 class Recording(Section):
@@ -387,7 +388,7 @@ def test_versions_name_what_the_run_runs_on(monkeypatch) -> None:
         "cpus",
     }  # fmt: skip
     monkeypatch.setattr(run_directory, "_PACKAGES", ("no-such-package",))
-    monkeypatch.setattr(run_directory.shutil, "which", lambda _: None)
+    monkeypatch.setattr(checkout.shutil, "which", lambda _: None)
     assert versions()["no-such-package"] is None
     assert versions()["commit"] is None
 
