@@ -205,8 +205,8 @@ def probe(
     """
     if key not in _PROBES:
         if not probing.supervised:
-            with contextlib.suppress(probing.NotFoundApart):
-                _PROBES[key] = probing.probe_apart(spec.id, _made, spec, build)
+            with contextlib.suppress(probing.NotImportable):
+                _PROBES[key] = probing.probe_in_subprocess(spec.id, _made, spec, build)
                 return _PROBES[key]
         # Registered by the main script, or the game has a process of its own already.
         games = _made(spec, build)

@@ -1,4 +1,4 @@
-"""The interface of a training algorithm: what it asks of a policy, and how its weights improve."""
+"""The interface of training algorithms and of their learners."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from rollout.api.types import Array, Columns
 
 @dataclass(frozen=True)
 class Progress:
-    """Where a run stands when an update is made.
+    """Progress of a run when an update is made.
 
     Attributes:
         update: number of updates made before this one.
         env_steps: steps played before those of this update.
         budget: steps that the run plays in all.
-        seed: of the run. Whatever is random in an update must depend on ``seed`` and ``update``
-            alone: then a resumed run makes the same updates.
+        seed: seed of the run. Random numbers of an update must depend on ``seed`` and ``update``
+            only, so that a resumed run makes the same updates.
     """
 
     update: int
@@ -43,7 +43,7 @@ class Learner(Protocol):
         Args:
             batch: columns of ``Algorithm.gather``, joined; this learner's share of them. It may
                 hold no step at all. Arrays may be read-only.
-            progress: where the run stands.
+            progress: progress of the run.
 
         Returns:
             figures of the update, written to ``metrics.jsonl`` as ``train/<name>``; NaN for one
@@ -52,16 +52,16 @@ class Learner(Protocol):
         ...
 
     def state(self) -> dict[str, Any]:
-        """Returns what an update depends on beside the weights: tensors and plain data."""
+        """Returns the state of the learner beside the weights: tensors and plain data."""
         ...
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Takes back what ``state`` returned."""
+        """Restores a state that ``state`` returned."""
         ...
 
 
 LearnsFrom: TypeAlias = Literal["fragments", "groups", "answers", "actions"]
-"""What an algorithm learns from; it decides which keys a training has.
+"""Source of an algorithm's data, which determines the configuration keys of a training.
 
 ``fragments``: steps that the policy plays meanwhile (``Algorithm``). ``groups``: episodes that a
 language model plays from the same start (``GroupAlgorithm``). ``answers``: answers of a model, or
@@ -75,7 +75,7 @@ class PlayedEpisode:
 
     Attributes:
         rewards: of each step, ``(T,)``.
-        states: for each step, what identifies what was observed before it.
+        states: an identifier of the observation before each step.
         answers: number of answers in each step.
     """
 
@@ -143,10 +143,10 @@ class StepAlgorithm(Protocol):
 
 
 class GroupAlgorithm(Protocol):
-    """How episodes of a language model are compared; a frozen dataclass of options.
+    """Compares episodes of a language model; a frozen dataclass of options.
 
     Its entry point is in ``gamut.algorithms``. ``rollout.train.language.algorithms.GroupOptions``
-    has the options that it needs, how many episodes an update has among them.
+    has the options that it needs, such as the number of episodes of an update.
     """
 
     learns_from: ClassVar[LearnsFrom]
@@ -154,7 +154,7 @@ class GroupAlgorithm(Protocol):
     def advantages(
         self, groups: Sequence[Sequence[PlayedEpisode]]
     ) -> Sequence[Sequence[Sequence[float] | Array]]:
-        """Returns how much better each step was than expected.
+        """Returns the advantage of each step.
 
         Args:
             groups: the episodes of an update, grouped by their start. A group may lack episodes.
@@ -200,7 +200,7 @@ class Algorithm(Protocol):
 
     @property
     def max_staleness(self) -> int:
-        """Updates that weights may be behind when the steps they played are learned from.
+        """Maximum number of updates between playing a step and learning from it.
 
         With 0, no game is played during an update.
         """
@@ -221,10 +221,10 @@ class Algorithm(Protocol):
     def gather(
         self, fragment: Fragment, network: Any, *, reads: Sequence[str], steps: int
     ) -> Columns:
-        """Returns the part of a batch that a fragment becomes.
+        """Returns the rows of a batch that are made of a fragment.
 
         Args:
-            fragment: what was played; it has at least one row.
+            fragment: the fragment, with at least one row.
             network: with the weights that acted; must not be changed.
             reads: the observation columns that the network reads.
             steps: number of steps of a whole fragment; this one may be shorter.

@@ -23,7 +23,7 @@ one, such as a server that kicked the agent."""
 
 @dataclass(frozen=True)
 class ColumnSpec:
-    """What one recorded column holds: a signal of a game, or an extra of a policy.
+    """Description of one recorded column: a signal of a game, or an extra of a policy.
 
     Attributes:
         dtype: numpy dtype name; ``object`` for JSON-able data without a fixed shape.
@@ -50,7 +50,7 @@ class Deadlines:
 
 @dataclass(frozen=True)
 class Resources:
-    """What one instance needs of the machine it runs on."""
+    """Resources of a machine that one instance needs."""
 
     cpus: float = 1.0
     memory_mb: int = 500
@@ -69,7 +69,7 @@ class TaskMaker(Protocol):
         ...
 
     def document(self, name: str) -> Mapping[str, Any] | None:
-        """Returns what a task file would contain (see ``rollout.tasks``).
+        """Returns the content of a task file (see ``rollout.tasks``).
 
         None for a name of another form; more names than ``names`` lists may be valid.
 
@@ -82,7 +82,7 @@ class TaskMaker(Protocol):
 
 @dataclass(frozen=True)
 class BridgeSpec:
-    """Everything known about a game before it is launched.
+    """Properties of a game that are known before it is launched.
 
     Attributes:
         name: name of the game, without options.
@@ -108,7 +108,7 @@ class BridgeSpec:
         task_maker: builds tasks from names without a file; None if there are none.
         original_observation_space: the nested space, when the flat one was made from it.
         original_action_space: likewise.
-        action_labels: what the actions are called, for people; see ``rollout.api.spaces``.
+        action_labels: names of the actions for people; see ``rollout.api.spaces.Labels``.
         action_defaults: values of ``Discrete`` columns that only some actions use, so that a model
             may leave them out.
     """
@@ -185,7 +185,7 @@ class BridgeSpec:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """How an earlier episode of the same player from the same state ended.
+    """Result of an earlier episode of the same player from the same state.
 
     Attributes:
         episode: its number.
@@ -204,7 +204,7 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Where and how one episode begins.
+    """Start of one episode.
 
     Attributes:
         state: the values of the factors.
@@ -212,8 +212,8 @@ class Start:
         episode: number of the episode in its run, unique.
         attempt: 0 at first, increased by one with every retry of a lost episode.
         state_set: name of the set the state was drawn from.
-        earlier: earlier episodes from the same state, oldest first, if the player is one that is
-            told of them; see ``rollout.api.Remembering``.
+        earlier: earlier episodes from the same state, oldest first, for a policy that is
+            ``rollout.api.Remembering``; otherwise empty.
     """
 
     state: State
@@ -226,7 +226,7 @@ class Start:
 
 @dataclass(slots=True)
 class Frame:
-    r"""What the slots of an instance show after a reset or a step; ``n`` rows.
+    r"""Observations and signals of an instance after a reset or a step, ``n`` rows.
 
     Attributes:
         observations: for the policy, ``{key: (n, ...)}``.
@@ -234,7 +234,7 @@ class Frame:
         game_over: the game itself ended the episode, ``(n,)`` bool.
         game_truncated: the game cut the episode at a limit of its own, ``(n,)`` bool.
         tick: game time since the reset in ticks, ``(n,)`` int64.
-        details: one mapping per row of what has no fixed shape, or None when there is nothing. The
+        details: one mapping per row of data without a fixed shape; None if there is none. The
             entry ``NOTICE`` of a frame that ends an episode is shown to the user.
 
     Policy and dataset get details as JSON-able data. The host converts numpy scalars and arrays to
@@ -275,8 +275,8 @@ def check_slots(game: str, width: int, slots: Sequence[int], starts: int) -> lis
     Args:
         game: name of the game, for the message.
         width: slots of the instance.
-        slots: what the reset names.
-        starts: number of starts that came with them.
+        slots: slots that the reset names.
+        starts: number of starts of the reset.
 
     Raises:
         InputError: a slot does not exist or is named twice, or there is not one start for each.
@@ -359,7 +359,7 @@ class Bridge(Protocol):
 
     @property
     def spec(self) -> BridgeSpec:
-        """What is known before anything is launched; must not start the game."""
+        """Properties of the game; must not start it."""
         ...
 
     def launch(

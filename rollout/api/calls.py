@@ -1,4 +1,4 @@
-"""Calls of models: what a policy that asks a language model records with its decisions."""
+"""Calls of language models, which a policy records with its decisions, and their cost."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ CALLS = "calls"
 """Key of ``Decision.extras`` for the calls of each row, ``(B,)`` lists of ``Call.as_json``."""
 
 CALLS_SPEC = ColumnSpec("object", doc="calls of models that led to the action, JSON")
-"""What ``CALLS`` holds in a dataset."""
+"""Description of the column ``CALLS`` in a dataset."""
 
 UNITS = ("calls", "tokens", "usd")
-"""What calls of models are counted in, for limits."""
+"""Units of limits on calls of models."""
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One call of a model: its reply, then the request, then what a policy made of the answer.
+    """One call of a model: its reply, the request, and the interpretation by the policy.
 
     Attributes:
         started: when it began, Unix seconds.
         seconds: from the request to the answer.
         waited_s: of these, waited before another try.
         errors: why earlier tries failed.
-        asked: the model that was asked for.
-        reported: the model that answered, as the server says.
+        asked: the requested model.
+        reported: the model that answered, according to the server.
         answer: the text of the answer.
-        reasoning: what the model thought before it.
+        reasoning: the model's reasoning before the answer.
         tools: name and arguments of each call of a tool.
-        finish: why the model stopped, in OpenAI's words.
+        finish: reason why the model stopped, by OpenAI's names.
         prompt_ids: tokens of the prompt; None if unknown, as all numbers of tokens.
         output_ids: tokens of the answer.
         output_logprobs: their log-probabilities.
@@ -43,7 +43,7 @@ class Call:
         usd: price in US dollars; None if unknown.
         at_most: ``tokens`` and ``usd`` that count for limits where the real ones are unknown.
         request: digest of the request.
-        earlier: whether the reply was found, and nothing was paid.
+        earlier: whether the reply was recorded before, so that nothing was paid.
         version: of the weights of a model in this process.
         temperature: of the distribution that was sampled, of a model in this process.
         messages: the request; pictures are digests.
@@ -51,12 +51,12 @@ class Call:
         step: number of the step in its episode.
         number: number of the try at this step; recorded as ``try``.
         prompt: digest of the prompt's templates.
-        seen: digest of what was observed.
-        code: ``ok``, or why the answer could not be used.
+        seen: digest of the observation.
+        code: ``ok``, or the reason why the answer could not be used.
         usable: whether the answer was an action.
         action: the action, in words; None without one.
-        fields: what was answered beside the action.
-        problem: what the model was told about an answer that could not be used.
+        fields: further fields of the answer.
+        problem: message to the model about an answer that could not be used.
     """
 
     started: float = 0.0
@@ -115,13 +115,13 @@ _LOCAL = (
     *("output_tokens", "usd", "earlier", "version", "fields", "temperature", "messages", "role"),
     *("step", "number", "prompt", "seen", "code", "usable", "action", "problem"),
 )
-"""What is recorded of a model in this process; it has an order of its own."""
+"""Keys that are recorded of a model in this process, in their order."""
 
 _NULL = (
     *("prompt_ids", "output_ids", "output_logprobs", "input_tokens", "cached_tokens"),
     *("output_tokens", "reasoning_tokens", "usd"),
 )
-"""What is recorded as null where it is unknown."""
+"""Keys that are recorded as null if unknown."""
 
 
 def read_calls(recorded: Iterable[Mapping[str, Any]] | None) -> list[Call]:
@@ -131,7 +131,7 @@ def read_calls(recorded: Iterable[Mapping[str, Any]] | None) -> list[Call]:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What calls of models cost together.
+    """Total cost of calls of models.
 
     Attributes:
         calls: number of calls.

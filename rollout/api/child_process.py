@@ -1,4 +1,4 @@
-"""A child process of a bridge: started with its log, watched, ended with everything it started."""
+"""Child processes of bridges: started with a log, watched, and ended with their children."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ class ChildProcess:
 
 
 class ConnectedProcess(ChildProcess):
-    """A program that is sent bytes, and sends bytes.
+    """A program with a connection for bytes in both directions.
 
     It should end when its connection is closed.
 

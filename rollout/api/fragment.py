@@ -1,4 +1,4 @@
-"""A fragment: consecutive steps of one instance, as columns; and what stores fragments."""
+"""A fragment: consecutive steps of one instance, as columns; and the interface of recorders."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ Phase = Literal["start", "reset", "step", "policy", "close", "actor"]
 
 @dataclass(frozen=True, slots=True)
 class EpisodeResult:
-    """How one episode ended.
+    """Result of one episode.
 
     Attributes:
-        start: where it began.
+        start: its start.
         instance: number of the instance that played it.
         slot: its slot in the instance.
         end: exactly one of terminated, truncated, lost.
-        outcome: what the evaluator decided; ``RUNNING`` when it decided nothing.
+        outcome: the evaluator's decision; ``RUNNING`` if there was none.
         length: number of completed steps.
         total_reward: undiscounted sum of rewards.
         progress: last progress, 0 to 1, NaN if undefined.
@@ -156,13 +156,13 @@ class Fragment:
 
     @property
     def valid(self) -> Bools:
-        """Whether a row holds a step, ``(T, B)`` bool."""
+        """True for rows that hold a step, ``(T, B)`` bool."""
         mask: Bools = self.start_index >= 0
         return mask
 
     @property
     def done(self) -> Bools:
-        """Whether a row is the last of its episode, for whatever reason, ``(T, B)`` bool."""
+        """True for the last row of each episode, for any reason, ``(T, B)`` bool."""
         mask: Bools = self.terminated | self.truncated | self.lost
         return mask
 
@@ -201,7 +201,7 @@ class Fragment:
                     raise ContractError(f"{key}: expected {leading} and more, got {array.shape}")
 
     def _check_finals(self) -> None:
-        """What follows the rows: final and next observations, memory, details."""
+        """Checks final and next observations, memory and details."""
         t, b, ends = self.length, self.width, len(self.final_index)
         self._expect((ends,), "final_observations")
         self._expect((b,), "next_observations", "memory")
@@ -255,21 +255,21 @@ class Fragment:
             raise ContractError("the row after an end must be the first of the next episode")
 
     def _check_results(self) -> None:
-        """Every end has its result, and every loss is listed; a loss need not have a row here."""
+        """Checks that every end has a result and every loss is listed; a loss may have no row."""
         rows = set()
         for t, b in self.final_index.tolist():
             start = self.starts[int(self.start_index[t, b])]
             end = next(n for n in ("terminated", "truncated", "lost") if getattr(self, n)[t, b])
             rows.add((start.episode, start.attempt, b, end))
-        told = {(r.start.episode, r.start.attempt, r.slot, r.end) for r in self.results}
-        missing = rows - told
-        extra = {r for r in told - rows if r[3] != "lost"}
+        listed = {(r.start.episode, r.start.attempt, r.slot, r.end) for r in self.results}
+        missing = rows - listed
+        extra = {r for r in listed - rows if r[3] != "lost"}
         if missing or extra:
             raise ContractError(
                 f"results must list every end, as (episode, attempt, slot, end): "
                 f"missing {sorted(missing)}, without a row {sorted(extra)}"
             )
-        lost = {r[:3] for r in told | rows if r[3] == "lost"}
+        lost = {r[:3] for r in listed | rows if r[3] == "lost"}
         losses = {(x.start.episode, x.start.attempt, x.slot) for x in self.losses}
         if not lost <= losses:
             raise ContractError(f"losses must list every lost episode: {sorted(lost - losses)}")

@@ -1,4 +1,4 @@
-"""A game program in any language: one line of JSON for each request, and one for each answer."""
+"""A game program in any language that exchanges lines of JSON with its bridge."""
 
 from __future__ import annotations
 

@@ -28,8 +28,8 @@ def option(
     """Returns a dataclass field with its documentation, its unit and its valid values.
 
     Bridges, policies, evaluators and algorithms are frozen dataclasses whose fields *are* their
-    configuration keys: ``bridge.id`` is the field ``id`` of the bridge. Whatever is written here
-    is what ``--help`` prints and what the checker of configurations enforces.
+    configuration keys: ``bridge.id`` is the field ``id`` of the bridge. ``--help`` prints the
+    documentation, and the check of configurations enforces the valid values.
 
     Args:
         default: the value when the key is not given; mutable defaults must be a factory.

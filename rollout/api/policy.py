@@ -66,7 +66,7 @@ class Policy(Protocol):
                 what is recorded, and not to be kept.
             memory: as returned by the last call for these slots, rows in the same order; zeros
                 for slots without an episode, whose actions do nothing.
-            details: one mapping per row of what has no fixed shape, a copy; or None.
+            details: one mapping per row of data without a fixed shape, a copy; or None.
             explore: sample when True, take the best action when False.
         """
         ...
@@ -148,7 +148,7 @@ class KeepsFiles(PolicyRecipe, Protocol):
 
     @property
     def keeps_files(self) -> bool:
-        """Whether this recipe does; see ``keeps_files``."""
+        """True if this recipe has limits or files; see ``keeps_files``."""
         ...
 
     def in_run(self, folder: Path) -> Self:
@@ -158,20 +158,20 @@ class KeepsFiles(PolicyRecipe, Protocol):
 
 @runtime_checkable
 class Remembering(Protocol):
-    """A recipe of a policy that is told how its earlier episodes from a state ended.
+    """A recipe of a policy that gets the results of its earlier episodes from the same state.
 
-    An evaluation plays its episodes of one state one after another, and tells them in
+    An evaluation plays the episodes of one state one after another, and passes the earlier ones in
     ``Start.earlier``: those of the same player, set and way of choosing actions only.
 
     Attributes:
-        trials: of how many earlier episodes it is told at most; 0 for none.
+        trials: maximum number of earlier episodes that it gets; 0 for none.
     """
 
     trials: int
 
 
 def trials_of(recipe: object) -> int:
-    """Returns of how many earlier episodes a policy is told: 0 unless it is ``Remembering``."""
+    """Returns the number of earlier episodes a policy gets: 0 unless it is ``Remembering``."""
     return recipe.trials if isinstance(recipe, Remembering) else 0
 
 

@@ -1,6 +1,6 @@
-"""Learns from a game, in a new process and with a deadline, what can only be known by making it.
+"""Calls a function in a new process with a deadline, for properties known only from a running game.
 
-The constructor of a game may hang, exit or crash. ``probe_apart`` calls it in
+The constructor of a game may hang, exit or crash. ``probe_in_subprocess`` calls it in
 ``python -m rollout.api.probing DESCRIPTOR SECONDS``, which ends in any case.
 """
 
@@ -27,14 +27,14 @@ _SAY_S = 10.0  # after which a slow game is mentioned
 _CLOSE_S = 5.0
 
 supervised = False
-"""Whether this process may hang or end: it is that of one game, and its host watches it."""
+"""True in the process of a single game, which may hang or end, since its host watches it."""
 
 
-class NotFoundApart(Exception):  # noqa: N818 - reads as what happened
-    """The function is not known in another process; it may be defined in the main script."""
+class NotImportable(Exception):  # noqa: N818 - reads as what happened
+    """The function cannot be imported in another process, e.g. since it is in the main script."""
 
 
-def probe_apart(game: str, function: Callable[..., Iterator[T]], *arguments: Any) -> T:
+def probe_in_subprocess(game: str, function: Callable[..., Iterator[T]], *arguments: Any) -> T:
     """Returns the first value that a generator function yields in a new process.
 
     What follows the ``yield``, the end of the game, is given a few seconds and may fail. Function,
@@ -46,7 +46,7 @@ def probe_apart(game: str, function: Callable[..., Iterator[T]], *arguments: Any
         arguments: its arguments.
 
     Raises:
-        NotFoundApart: it cannot be sent to another process; call it here.
+        NotImportable: it cannot be sent to another process; call it here.
         GameStartError: it raised an error, ended its process, or yielded nothing in time.
         GamutError: it raised this.
     """
@@ -54,15 +54,15 @@ def probe_apart(game: str, function: Callable[..., Iterator[T]], *arguments: Any
     with ours:
         with theirs:
             number = theirs.fileno()
-            command = (*(sys.executable, "-m", __name__), str(number))
+            seconds = str(int(DEADLINE_S + _CLOSE_S))
             child = ChildProcess(
-                [*command, str(int(DEADLINE_S + _CLOSE_S))],
+                [sys.executable, "-m", __name__, str(number), seconds],
                 stdout=2,  # what a game prints is no output of ours
                 pass_fds=[number],
             )
         how = None
         try:
-            kind, value = _ask(ours, game, function, arguments)
+            kind, value = _call(ours, game, function, arguments)
             if kind == "value":
                 ours.poll(_CLOSE_S)  # until it has ended
             elif kind == "ended":
@@ -81,7 +81,7 @@ def probe_apart(game: str, function: Callable[..., Iterator[T]], *arguments: Any
     raise failed
 
 
-def _ask(
+def _call(
     connection: Connection, game: str, function: Callable[..., Any], arguments: tuple[Any, ...]
 ) -> tuple[str, Any]:
     """Returns the kind and the value of the answer."""
@@ -91,11 +91,13 @@ def _ask(
     except (OSError, EOFError):
         return "ended", None
     except Exception as error:  # of an object that cannot be pickled
-        raise NotFoundApart(str(error)) from error
+        raise NotImportable(str(error)) from error
     if not connection.poll(min(_SAY_S, DEADLINE_S)):
         log.warning(
             "%s is made to learn its spaces, which takes longer than %g s; waiting up to %g s",
-            *(game, _SAY_S, DEADLINE_S),
+            game,
+            _SAY_S,
+            DEADLINE_S,
         )
         if not connection.poll(max(0.0, DEADLINE_S - _SAY_S)):
             return "raised", (
@@ -107,11 +109,12 @@ def _ask(
     except (OSError, EOFError):
         return "ended", None
     if kind == "unknown":
-        raise NotFoundApart(value)
+        raise NotImportable(value)
     return kind, value
 
 
-def _answer(connection: Connection) -> None:
+def _serve(connection: Connection) -> None:
+    """Answers one call."""
     sys.path[:] = connection.recv()
     try:
         function, arguments = connection.recv()
@@ -141,7 +144,7 @@ def main() -> None:
     signal.alarm(int(sys.argv[2]))
     descriptor = int(sys.argv[1])
     os.set_inheritable(descriptor, False)  # ours alone, so that the caller sees our end
-    _answer(Connection(descriptor))
+    _serve(Connection(descriptor))
 
 
 if __name__ == "__main__":

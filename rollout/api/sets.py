@@ -39,7 +39,7 @@ OUTSIDE = "outside"
 
 @dataclass(frozen=True)
 class Splits:
-    """How the states of a space are divided for training and testing.
+    """Division of the states of a space for training and testing.
 
     Attributes:
         space: the task's state space.
@@ -340,14 +340,14 @@ class StateSet:
 
 
 def _at(values: Sequence[Value], digits: Sequence[int]) -> Sequence[Value]:
-    """The values with these ascending digits; a range of a range remains a range."""
+    """Returns the values with these ascending digits; a range of a range remains a range."""
     if isinstance(values, range) and isinstance(digits, range):
         return values[digits.start : digits.stop : digits.step]
     return tuple(values[digit] for digit in digits)
 
 
 def _count(amount: float, total: int, name: str) -> int:
-    """Number of states given by a fraction below 1 or by a count."""
+    """Returns the number of states given by a fraction below 1 or by a count."""
     finite = not isinstance(amount, bool) and math.isfinite(amount)
     if not finite or amount < 0 or (amount >= 1 and amount != int(amount)):
         raise StateError(

@@ -324,7 +324,7 @@ def check_labels(space: spaces.Dict, labels: Labels) -> None:
 
 
 def _counts(space: spaces.Dict, labels: Labels) -> dict[str, int]:
-    """Number of names of each column, or position of a column."""
+    """Returns the number of names of each column, or of each position of a column."""
     counts: dict[str, int] = {}
     for column, leaf in space.spaces.items():
         if isinstance(leaf, spaces.Discrete):

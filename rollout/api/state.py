@@ -336,14 +336,14 @@ class Region:
 
 
 def _rank(ascending: Sequence[int], digit: int) -> int:
-    """How many are smaller than ``digit``; as ``bisect``, for ranges of any length."""
+    """Returns the number of digits smaller than ``digit``; ``bisect`` for ranges of any length."""
     if isinstance(ascending, range):
         return length(range(ascending.start, min(digit, ascending.stop), ascending.step))
     return bisect_left(ascending, digit)
 
 
 def _skip(removed: Sequence[int], rank: int) -> int:
-    """The ``rank``-th of 0, 1, 2, ... without the ascending ``removed``."""
+    """Returns the ``rank``-th of 0, 1, 2, ... without the ascending ``removed``."""
     low, high = 0, length(removed)
     while low < high:
         middle = (low + high) // 2

@@ -41,7 +41,7 @@ from rollout.errors import StateError, UnknownNameError
 
 PREFIX = "prefix"
 CHOSEN = "chosen"
-"""What the part of a set is called that is given by indices."""
+"""Part of a set that is given by indices."""
 MOST = 10_000_000
 """Maximum number of states in a prefix set: they are found one by one and stored."""
 
@@ -129,7 +129,7 @@ class PrefixStates(StateSet):
 
     @cached_property
     def digest(self) -> str:
-        """Sixteen hex digits that name exactly this ordered set of states."""
+        """Digest of this ordered set of states, 16 hex digits."""
         return digest([super().digest, PREFIX, [str(kept) for kept in self.lengths]])
 
     @property
@@ -160,7 +160,7 @@ def take_prefix(
         StateError: a factor has fewer values than ``lengths`` asks for, or the sub-product has
             fewer train states than ``size``, or ``size`` is below 1 or above ``MOST``.
     """
-    splits.take(TRAIN, size)  # says what is wrong with the size
+    splits.take(TRAIN, size)  # raises the error of an invalid size
     if size > MOST:
         raise StateError(
             f"a prefix set of {size} states was requested, but its states are stored one by one: "
@@ -191,7 +191,7 @@ def take_prefix(
 
 
 def _fixed(splits: Splits, lengths: Mapping[str, int]) -> tuple[int | None, ...]:
-    """The lengths that were given, in the order of the factors."""
+    """Returns the given lengths, in the order of the factors."""
     names = [factor.name for factor in splits.space]
     for name, kept in lengths.items():
         splits.space.factor(name)
@@ -205,7 +205,7 @@ def _fixed(splits: Splits, lengths: Mapping[str, int]) -> tuple[int | None, ...]
 
 
 def _grown(sizes: tuple[int, ...], fixed: tuple[int | None, ...], step: int) -> tuple[int, ...]:
-    """Number of values of each factor at the exponent ``step / 2**20``."""
+    """Returns the number of values of each factor at the exponent ``step / 2**20``."""
     kept = []
     for size, given in zip(sizes, fixed, strict=True):
         if given is not None or step == _STEPS:
@@ -314,7 +314,7 @@ class ListStates(StateSet):
         return Permutation(math.prod(self.sizes), self.splits._key(LISTS, self.lists, self.order))
 
     def _number(self, entries: Sequence[int]) -> int:
-        """The ordinary number of the state with these entries of the lists."""
+        """Returns the ordinary number of the state with these entries of the lists."""
         sizes = self.splits._ordinary.sizes
         low, high = self.splits.bounds[TRAIN]
         *_, free = self.sizes
@@ -387,7 +387,7 @@ def take_lists(
         StateError: a list is missing or empty, a factor is in two, the lists have fewer
             combinations than ``size``, or too few values remain for the factors in no list.
     """
-    splits.take(TRAIN, size)  # says what is wrong with the size
+    splits.take(TRAIN, size)  # raises the error of an invalid size
     whole = ListStates(splits, TRAIN, size, order, _checked(splits, lists))
     *most, free = whole.sizes
     if math.prod(most) < size:
@@ -411,7 +411,7 @@ def take_lists(
 
 
 def _checked(splits: Splits, lists: Mapping[str, Sequence[str]]) -> tuple[tuple[str, ...], ...]:
-    """The factors of each list, in the order of ``LIST_NAMES``."""
+    """Returns the factors of each list, in the order of ``LIST_NAMES``."""
     for name in lists:
         if name not in LIST_NAMES:
             raise UnknownNameError(f"list in state_set.{LISTS}", name, LIST_NAMES)
@@ -429,7 +429,7 @@ def _checked(splits: Splits, lists: Mapping[str, Sequence[str]]) -> tuple[tuple[
 
 
 def _lengths(most: Sequence[int], step: int) -> tuple[int, ...]:
-    """Lengths of the lists at a step; none decreases with it, up to the whole lists."""
+    """Returns the lengths of the lists at a step; none decreases with it, up to the whole lists."""
     ends = (*LIST_RUNS, tuple(_BEYOND * entries for entries in LIST_RUNS[-1]))
     run = min(step // _LIST_STEPS, len(LIST_RUNS) - 1)
     kept = []

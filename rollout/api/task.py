@@ -1,4 +1,4 @@
-"""Tasks and evaluators: the goal of the agent, and how far it got."""
+"""Tasks and evaluators: the goal of the agent, its reward and its progress."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Outcome(IntEnum):
 
 @dataclass(slots=True)
 class Verdict:
-    """What an evaluator returns for one frame.
+    """Rewards, progress and outcomes of one frame.
 
     Attributes:
         reward: reward of the step just made, ``(n,)`` float32.
@@ -40,7 +40,7 @@ class Verdict:
 
 
 class Evaluator(Protocol):
-    """Turns what happened into reward, progress and success, for the slots of one instance."""
+    """Computes reward, progress and outcome for the slots of one instance."""
 
     def reset(self, slots: Sequence[int], starts: Sequence[Start], frame: Frame) -> None:
         """Resets some slots. ``frame`` has one row per slot, in their order."""
@@ -72,10 +72,10 @@ class EvaluatorRecipe(Protocol):
 
 @dataclass(frozen=True)
 class Limits:
-    """Where an episode is cut.
+    """Limits of an episode.
 
     Attributes:
-        steps: most actions in an episode; None for no limit but the game's own.
+        steps: maximum number of actions; None for the limits of the game only.
     """
 
     steps: int | None = None
@@ -94,7 +94,7 @@ class Task:
         goal: instruction text for the agent, and for the reader.
         state_space: states an episode of this task can start from.
         evaluator: recipe of its evaluator.
-        limits: where an episode is cut.
+        limits: limits of an episode.
         difficulty: e.g. ``"simple"`` or ``"hard"`` in the sense of MCU, section 3.
     """
 

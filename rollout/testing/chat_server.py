@@ -1,4 +1,4 @@
-"""A server of OpenAI's chat API that answers as a script says, for tests and benchmarks."""
+"""A server of OpenAI's chat API with scripted answers, for tests and benchmarks."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Request = dict[str, Any]
 
 @dataclass(frozen=True)
 class Scripted:
-    """What the server does with one request.
+    """Scripted response to one request.
 
     Attributes:
         text: the answer.
@@ -25,9 +25,9 @@ class Scripted:
         delay_s: seconds before it answers.
         status: HTTP status; others than 200 have ``text`` as the message of an error.
         headers: further headers.
-        finish: why the model stopped.
-        model: the model that is reported; empty for the one that was asked for.
-        usage: what was used; None to say nothing.
+        finish: reason why the model stopped.
+        model: the reported model; empty for the requested one.
+        usage: the reported usage; None to report none.
         body: the whole body in place of all this; empty for none.
         reset: whether the connection is reset in the middle of the body.
         drip_s: seconds before each byte of the body; 0 sends it at once.
@@ -77,7 +77,7 @@ class ChatServer:
     """The server, in threads of this process; a context manager.
 
     Args:
-        script: what is done with a request, its JSON; a text is the answer.
+        script: returns the response to a request, given as JSON; a text is an answer.
         port: its port; 0 for a free one.
 
     Attributes:
@@ -122,7 +122,7 @@ class ChatServer:
                     outer._answer(self, request)
 
             def log_message(self, *_: object) -> None:
-                """Says nothing."""
+                """Logs nothing."""
 
         return Handler
 
@@ -177,9 +177,9 @@ class _Server(ThreadingHTTPServer):
     request_queue_size = 512
 
     def handle_error(self, *_: object) -> None:
-        """Says nothing: clients of tests die."""
+        """Logs nothing, since clients of tests die on purpose."""
 
 
 def digest_of(request: Request) -> str:
-    """Identifies a request by its content."""
+    """Returns a digest of the content of a request."""
     return hashlib.sha256(json.dumps(request, sort_keys=True).encode()).hexdigest()

@@ -160,7 +160,7 @@ class _Faults:
         self.calls: Counter[str] = Counter()
 
     def strike(self, phase: str) -> None:
-        """Causes the faults that are due in this call.
+        """Causes the faults that are due in this call of a phase.
 
         Raises:
             GameStartError: a failing start is due.
@@ -181,7 +181,7 @@ class _Faults:
         return int.from_bytes(share, "little") / 2**56 < amount
 
     def _allowed(self) -> bool:
-        """Whether the marker allows another fault; exclusive file creation is always atomic."""
+        """Returns True if a fault may happen; creating ``once_file`` is atomic."""
         try:
             if self.bridge.once_file:
                 Path(self.bridge.once_file).touch(exist_ok=False)

@@ -192,7 +192,7 @@ def seed(trial: Trial) -> str:
 
 
 def history(trial: Trial) -> str:
-    """What was played in a slot before a reset does not affect what follows it."""
+    """Earlier episodes of a slot do not affect those after a reset."""
     trial.require_reproducible()
     trial.random_play(trial.shared, key=5000)
     again = trial.roll(trial.shared, trial.starts(0), trial.actions(0))

@@ -90,7 +90,7 @@ class FakePlayer:
 
 
 def _digests(observations: Columns) -> list[int]:
-    """One number for each row, which depends on all its values."""
+    """Returns a number for each row, which depends on all its values."""
     digests: list[int] = []
     for column in observations.values():
         rows = [str(row).encode() if column.dtype == object else row.tobytes() for row in column]

@@ -1,4 +1,4 @@
-"""The report of a conformance suite, and a runner that a hanging game cannot block."""
+"""Reports of conformance suites, and a runner of checks that may hang."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Report:
 
     @property
     def passed(self) -> bool:
-        """Whether no check failed."""
+        """True if no check failed."""
         return not self.names("failed")
 
     def raise_if_failed(self) -> None:

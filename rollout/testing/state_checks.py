@@ -120,7 +120,7 @@ def _parts(splits: Splits) -> list[str]:
 
 
 def _owner(splits: Splits, part: str, index: int) -> bool:
-    """Whether ``part_of`` is consistent; with one held-out factor its part is the whole."""
+    """Returns True if ``part_of`` agrees; with one held-out factor its part is the whole."""
     named = splits.part_of(index)
     held = named.startswith(EXTRAPOLATION) and part.startswith(EXTRAPOLATION)
     return named == part or (len(splits.hold_out) == 1 and held)

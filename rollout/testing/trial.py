@@ -1,4 +1,4 @@
-"""Shared by the checks of a bridge: instances, starts, actions and remaining processes."""
+"""A bridge under test: its instances, starts, actions and processes, for all checks."""
 
 from __future__ import annotations
 
