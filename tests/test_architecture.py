@@ -556,7 +556,7 @@ def reads(path):
         called = ast.unparse(node.func)
         method = called.rpartition(".")[2]
         modes = [a.value for a in node.args[-1:] if isinstance(a, ast.Constant)]
-        opens = method == "open" and not called.startswith(("os.", "pa.ipc.", "archive."))
+        opens = method == "open" and not called.startswith(("os.", "pa.ipc.", "archive.", "av."))
         if opens and not any(set("wax") & set(str(mode)) for mode in modes):
             yield f"{name(path)}:{node.lineno} {called}"
         whole = "." in called and method in ("read_text", "read_bytes")

@@ -23,7 +23,7 @@ from rollout.testing import (
 )
 from rollout.testing.players import FakePlayer
 
-FILES = {"actions": "a.npz", "calls": "c.jsonl", "lerobot": "lr", "mp4": "e.mp4"}
+FILES = {"actions": "a.npz", "calls": "c.jsonl", "lerobot": "lr", "minari": "m-v0", "mp4": "e.mp4"}
 SAID = Call(usable=True, answer="up", messages=[{"role": "user", "content": "?"}])
 
 

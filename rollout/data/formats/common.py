@@ -19,6 +19,9 @@ from rollout.files import parse_json, read_document, temporary
 MARK = "gamut.json"
 """Name of the file by which an exported folder is known as one, with the manifest in it."""
 
+FACTS = ("episode", "attempt", "state", "state_set", "seed", "policy", "instance")
+"""Facts about an episode that an import needs; see ``SourceEpisode.about``."""
+
 _PIECE_BYTES = 16 << 20
 _DERIVED = {
     *("episode", "attempt", "step", "instance", "slot", "state", "state_set", "task", "policy"),

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from rollout.api import Array
-from rollout.data.codec import Codec, encode
+from rollout.data.codec import Codec, decode, encode
 from rollout.data.schema import Column
 from rollout.errors import DatasetError
 
@@ -109,8 +109,6 @@ def decode_column(column: Column, values: pa.ChunkedArray) -> Array:
     Raises:
         DatasetError: they do not fit the column.
     """
-    from rollout.data.codec import decode  # noqa: PLC0415
-
     values, kind = values.combine_chunks(), arrow_type(column)
     if isinstance(values, pa.ChunkedArray):
         values = values.chunk(0) if values.num_chunks else pa.array([], values.type)
@@ -128,4 +126,5 @@ def decode_column(column: Column, values: pa.ChunkedArray) -> Array:
     numbers = values.to_numpy(zero_copy_only=False)
     if not np.can_cast(numbers.dtype, dtype, "same_kind") and kind != values.type:
         raise DatasetError(f"expected {column.dtype}, got {values.type}")
-    return numbers.astype(dtype, copy=False).reshape(-1, *column.shape)
+    out: Array = numbers.astype(dtype, copy=False).reshape(-1, *column.shape)
+    return out

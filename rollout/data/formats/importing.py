@@ -270,9 +270,10 @@ def first_outside(space: spaces.Space[Any], values: Array) -> int | None:
             with np.errstate(invalid="ignore"):
                 fits = (values >= space.low) & (values <= space.high)
         case spaces.Discrete():
-            fits = (values >= space.start) & (values < space.start + space.n)
+            fits = (values >= int(space.start)) & (values - int(space.start) < int(space.n))
         case spaces.MultiDiscrete():
-            fits = (values >= space.start) & (values < space.start + space.nvec)
+            start, sizes = (np.asarray(each, np.int64) for each in (space.start, space.nvec))
+            fits = (values >= start) & (values - start < sizes)
         case spaces.MultiBinary():
             fits = (values == 0) | (values == 1)
         case spaces.Text() if not isinstance(space, AnyText):
@@ -292,16 +293,9 @@ def fragment_of(episode: SourceEpisode, manifest: Manifest, number: int) -> Frag
         manifest: what the dataset holds.
         number: number of the episode, unless the source has its own.
     """
-    columns, about = episode.columns, episode.about
+    columns = episode.columns
     count = len(columns["reward"])
-    space = manifest.state_space
-    start = Start(
-        space.state(int(about.get("state", number % space.size))),
-        int(about.get("seed", 0)),
-        int(about.get("episode", number)),
-        int(about.get("attempt", 0)),
-        str(about.get("state_set", "imported")),
-    )
+    start = _start_of(episode, manifest, number)
     known = _known(columns, count, episode)
     groups: dict[str, Columns] = {role: {} for role in (OBSERVATION, ACTION, SIGNAL, EXTRA)}
     for column in manifest.columns:
@@ -311,7 +305,7 @@ def fragment_of(episode: SourceEpisode, manifest: Manifest, number: int) -> Frag
     last[-1] = True
     details = columns.get("details")
     outcome = Outcome(int(known["outcome"][-1]))
-    instance = int(about.get("instance", 0))
+    instance = int(episode.about.get("instance", 0))
     result = EpisodeResult(
         *(start, instance, 0, episode.end or "truncated", outcome, count),
         *(float(known["reward"].sum()), float(known["progress"][-1]), 0.0),
@@ -329,8 +323,13 @@ def fragment_of(episode: SourceEpisode, manifest: Manifest, number: int) -> Frag
         actions=groups[ACTION],
         extras=groups[EXTRA],
         signals=groups[SIGNAL],
-        **{k: known[k][:, None] for k in ("reward", "progress", "outcome", "tick")},
-        **{k: known[k] for k in ("version", "wall_time", "latency")},
+        reward=known["reward"][:, None],
+        progress=known["progress"][:, None],
+        outcome=known["outcome"][:, None],
+        tick=known["tick"][:, None],
+        version=known["version"],
+        wall_time=known["wall_time"],
+        latency=known["latency"],
         first=first,
         terminated=last if episode.end == "terminated" else none,
         truncated=last if episode.end == "truncated" else none,
@@ -341,6 +340,17 @@ def fragment_of(episode: SourceEpisode, manifest: Manifest, number: int) -> Frag
         final_details=[episode.final_details] if manifest.details else None,
         next_observations={},
         results=(result,),
+    )
+
+
+def _start_of(episode: SourceEpisode, manifest: Manifest, number: int) -> Start:
+    about, space = episode.about, manifest.state_space
+    return Start(
+        space.state(int(about.get("state", number % space.size))),
+        int(about.get("seed", 0)),
+        int(about.get("episode", number)),
+        int(about.get("attempt", 0)),
+        str(about.get("state_set", "imported")),
     )
 
 

@@ -14,14 +14,12 @@ import pyarrow.parquet as pq
 
 from rollout.api import Array, Columns, Outcome, option
 from rollout.data.formats.common import (
-    MARK,
     about_text,
     facts_of,
     pieces_of,
     replacing_folder,
     require_free,
     results_of,
-    step_columns,
 )
 from rollout.data.formats.hf_features import (
     encode_column,
@@ -29,65 +27,42 @@ from rollout.data.formats.hf_features import (
     require_dimensions,
     schema_of,
 )
+from rollout.data.formats.lerobot_import import FromLeRobot
+from rollout.data.formats.lerobot_names import (
+    ABOUT,
+    DATA,
+    DONE,
+    EPISODES,
+    FINAL,
+    INFO,
+    OWN,
+    STATS,
+    SUCCESS,
+    TASKS,
+    TIME,
+    VERSION,
+    features_of,
+    finals_of,
+)
 from rollout.data.formats.statistics import Running
-from rollout.data.manifest import Manifest
 from rollout.data.reader import Dataset
 from rollout.data.refs import Episode, EpisodeRef
-from rollout.data.schema import ACTION, EXTRA, OBSERVATION, SIGNAL, STEP, Column
 from rollout.data.schema import FINAL as FINAL_OBSERVATION
-from rollout.errors import DatasetError
+from rollout.data.schema import Column
 
-VERSION = "v3.0"
-ABOUT = f"meta/{MARK}"
-FINAL = "meta/gamut_final.parquet"
-INFO, STATS, TASKS = "meta/info.json", "meta/stats.json", "meta/tasks.parquet"
-EPISODES = "meta/episodes/chunk-{chunk_index:03d}/file-{file_index:03d}.parquet"
-DATA = "data/chunk-{chunk_index:03d}/file-{file_index:03d}.parquet"
-DONE, SUCCESS, TIME = "next.done", "next.success", "timestamp"
 _CHUNK_FILES, _FILE_MB = 1000, 100
-_OWN = tuple(
-    Column(name, STEP, name, kind)
-    for name, kind in (
-        *((DONE, "bool"), (SUCCESS, "bool"), (TIME, "float32"), ("frame_index", "int64")),
-        *((name, "int64") for name in ("episode_index", "index", "task_index")),
-    )
+_INDEXED = json.dumps(
+    {
+        "index_columns": ["task"],
+        "column_indexes": [],
+        "columns": [
+            {"name": n, "field_name": n, "pandas_type": p, "numpy_type": t, "metadata": None}
+            for n, p, t in (("task_index", "int64", "int64"), ("task", "unicode", "object"))
+        ],
+        "pandas_version": "2.0.0",
+    }
 )
-"""Features that LeRobot has in every dataset, and that follow from the facts about an episode."""
-
-
-def features_of(manifest: Manifest) -> dict[str, Column]:
-    """Returns the columns by the names that LeRobot's policies look for.
-
-    An only action is ``action``, an only vector among the observations ``observation.state``.
-
-    Raises:
-        DatasetError: two columns would have one name.
-    """
-    columns = step_columns(manifest)
-    actions = [c for c in columns if c.role == ACTION]
-    vectors = [c for c in columns if c.role == OBSERVATION and not is_image(c)]
-    names: dict[str, Column] = {}
-    for column in columns:
-        key = column.key.replace("/", ".")
-        name = {
-            OBSERVATION: f"observation.{'images.' if is_image(column) else ''}{key}",
-            ACTION: f"action.{key}",
-            SIGNAL: f"signal.{key}",
-            EXTRA: f"extra.{key}",
-        }.get(column.role, f"gamut.{key}")
-        if [column] == actions:
-            name = "action"
-        elif [column] == vectors and len(column.shape) == 1:
-            name = "observation.state"
-        elif column.name == "reward":
-            name = "next.reward"
-        if name in names:
-            raise DatasetError(
-                f"the columns {names[name].name} and {column.name} would both be the feature "
-                f"{name}; rename one"
-            )
-        names[name] = column
-    return names
+"""What makes pandas, with which LeRobot reads its table of tasks, index it by their words."""
 
 
 @dataclass(frozen=True)
@@ -119,8 +94,6 @@ class LeRobot:
 
     def read(self, path: Path) -> Iterator[Columns]:
         """Yields the columns of each episode; see ``rollout.api.ReadsBack``."""
-        from rollout.data.formats.lerobot_import import FromLeRobot  # noqa: PLC0415
-
         yield from FromLeRobot().read(path)
 
 
@@ -139,7 +112,7 @@ class _Export:
     def write(self, refs: Sequence[EpisodeRef]) -> None:
         manifest = self.dataset.manifest
         features = features_of(manifest)
-        columns = {**features, **{c.name: c for c in _OWN}}
+        columns = {**features, **{c.name: c for c in OWN}}
         schema = schema_of(columns)
         left = iter(enumerate(refs))
         number, ref = next(left, (0, None))
@@ -171,7 +144,7 @@ class _Export:
             own = self._own(ref, number, window.start, len(window.columns["reward"]))
             arrays = []
             values = {n: window.columns[c.name] for n, c in features.items()} | own
-            for name, column in (*features.items(), *((c.name, c) for c in _OWN)):
+            for name, column in (*features.items(), *((c.name, c) for c in OWN)):
                 arrays.append(encode_column(column, values[name]))
                 if column.dtype != "string":
                     _add(stats, name, _stats(column, values[name]))
@@ -209,13 +182,11 @@ class _Export:
         }
 
     def _metadata(self, columns: Mapping[str, Column], refs: Sequence[EpisodeRef]) -> None:
-        import pandas as pd  # noqa: PLC0415 - slow, and LeRobot reads this table by its index
-
         episodes = self.root / self._place(EPISODES, 0)
         episodes.parent.mkdir(parents=True)
         pq.write_table(pa.Table.from_pylist(self.about), episodes, compression="zstd")
-        tasks = pd.DataFrame({"task_index": [0]}, index=pd.Index([self._task], name="task"))
-        tasks.to_parquet(self.root / TASKS)
+        tasks = pa.table({"task_index": pa.array([0], pa.int64()), "task": [self._task]})
+        pq.write_table(tasks.replace_schema_metadata({"pandas": _INDEXED}), self.root / TASKS)
         info = {
             "codebase_version": VERSION,
             "robot_type": self.dataset.manifest.bridge,
@@ -232,17 +203,12 @@ class _Export:
             "features": {name: _feature(column) for name, column in columns.items()},
         }
         stats = {name: _stats_json(found) for name, found in self.total.items()}
-        names = {name: column.name for name, column in columns.items() if column not in _OWN}
+        names = {name: column.name for name, column in columns.items() if column not in OWN}
         texts = {INFO: json.dumps(info, indent=4), STATS: json.dumps(stats, indent=4)}
         texts[ABOUT] = about_text(self.dataset.manifest, features=names)
         for name, text in texts.items():
             (self.root / name).write_text(text, "utf-8")
         write_finals(self.root / FINAL, self.dataset, refs)
-
-
-def finals_of(manifest: Manifest) -> dict[str, Column]:
-    """Returns the columns of what follows the last action, by name."""
-    return {c.name: c for c in manifest.columns if c.name.startswith("final_")}
 
 
 def write_finals(path: Path, dataset: Dataset, refs: Sequence[EpisodeRef]) -> None:

@@ -24,19 +24,28 @@ from rollout.api import (
     SourceSpec,
 )
 from rollout.data.codec import JSON
-from rollout.data.formats.common import read_about
+from rollout.data.formats.common import FACTS, read_about
 from rollout.data.formats.hf_features import decode_column
-from rollout.data.formats.lerobot import ABOUT, DONE, FINAL, INFO, SUCCESS, TASKS, TIME, finals_of
+from rollout.data.formats.lerobot_names import (
+    ABOUT,
+    DONE,
+    FINAL,
+    INFO,
+    SUCCESS,
+    TASKS,
+    TIME,
+    finals_of,
+)
 from rollout.data.formats.video import VideoError, frames_of
 from rollout.data.manifest import Manifest
 from rollout.data.schema import ACTION, EXTRA, OBSERVATION, SIGNAL, Column, column_name, leaf_column
 from rollout.data.shard import UNREADABLE
+from rollout.data.space_json import space_from_json
 from rollout.errors import DatasetError
 from rollout.files import parse_json, read_document, require_file
 
 _DEFAULTS = (TIME, "frame_index", "episode_index", "index", "task_index")
 _ENDS = (DONE, SUCCESS)
-_FACTS = ("episode", "attempt", "state", "state_set", "seed", "policy", "instance")
 
 
 @dataclass(frozen=True)
@@ -261,7 +270,7 @@ class _Folder:
         columns: Columns,
     ) -> SourceEpisode:
         if self.manifest is not None:
-            facts = {k: row[f"gamut/{k}"] for k in _FACTS}
+            facts = {k: row[f"gamut/{k}"] for k in FACTS}
             final, details = self._finals(number)
             return SourceEpisode(name, number, columns, row["gamut/end"], final, details, facts)
         count, features = table.num_rows, self.info["features"]
@@ -350,8 +359,6 @@ def _column(name: str, about: Mapping[str, Any]) -> Column:
 def _space(column: Column) -> spaces.Space[Any]:
     """A space that holds every value of the type."""
     if column.space is not None:
-        from rollout.data.space_json import space_from_json  # noqa: PLC0415
-
         return space_from_json(column.space)
     kind = np.dtype(column.dtype)
     if kind.kind == "b":

@@ -8,6 +8,7 @@ import numpy as np
 
 from rollout.api import Array
 from rollout.errors import DatasetError
+from rollout.files import open_file
 
 
 class VideoError(DatasetError):
@@ -38,13 +39,13 @@ def frames_of(path: Path, shape: tuple[int, ...], count: int, *, start_s: float 
     frames = np.empty((count, *shape), np.uint8)
     found = 0
     try:
-        with av.open(str(path)) as video:
+        with open_file(path) as file, av.open(file) as video:
             stream = video.streams.video[0]
             half = 0.5 / float(stream.average_rate or 30)
-            if start_s > half and stream.time_base is not None:
-                video.seek(int(start_s / float(stream.time_base)), stream=stream)
+            if start_s > half:
+                video.seek(int(start_s / float(stream.time_base or 1)), stream=stream)
             for frame in video.decode(stream):
-                if frame.time is not None and frame.time < start_s - half:
+                if (frame.time or 0.0) < start_s - half:
                     continue
                 if found == count:
                     break

@@ -116,6 +116,12 @@ def test_statistics_are_those_of_the_data(folder):
     assert np.shape(stats["observation.images.rgb"]["mean"]) == (3, 1, 1)
 
 
+def test_tasks_are_indexed_by_their_words(folder):
+    tasks = pd.read_parquet(folder / "meta/tasks.parquet")
+    assert tasks.index.tolist() == ["Hunt a cow."]
+    assert tasks["task_index"].tolist() == [0]
+
+
 def test_a_folder_of_others_is_imported(folder, tmp_path):
     rows = pq.read_table(foreign(folder) / DATA)
     done = import_dataset(FromLeRobot(), folder, tmp_path / "e", form="lerobot")
