@@ -23,7 +23,9 @@ from rollout.testing import (
 )
 from rollout.testing.players import FakePlayer
 
-FILES = {"actions": "a.npz", "calls": "c.jsonl", "lerobot": "lr", "minari": "m-v0", "mp4": "e.mp4"}
+FILES = {"actions": "a.npz", "calls": "c.jsonl", "hf": "hf", "lerobot": "lr", "minari": "m-v0"}
+FILES |= {"mp4": "e.mp4", "rllib": "rllib"}
+OPTIONS = {"rllib": {"column": "observation/image"}}
 SAID = Call(usable=True, answer="up", messages=[{"role": "user", "content": "?"}])
 
 
@@ -61,7 +63,7 @@ def recorded(tmp_path):
 @pytest.mark.parametrize("name", FILES)
 def test_an_exporter_keeps_the_contract(name, recorded):
     episodes = recorded.episodes()[: 1 if name == "mp4" else None]
-    exporter = build_plugin("exporters", name, {})
+    exporter = build_plugin("exporters", name, OPTIONS.get(name, {}))
     check_exporter(exporter, recorded, episodes, FILES[name]).raise_if_failed()
 
 

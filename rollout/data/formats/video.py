@@ -39,7 +39,7 @@ def frames_of(path: Path, shape: tuple[int, ...], count: int, *, start_s: float 
     frames = np.empty((count, *shape), np.uint8)
     found = 0
     try:
-        with open_file(path) as file, av.open(file) as video:
+        with open_file(path) as file, av.open(file, "r") as video:
             stream = video.streams.video[0]
             half = 0.5 / float(stream.average_rate or 30)
             if start_s > half:
