@@ -15,7 +15,7 @@ import hashlib
 import os
 import platform
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,9 @@ import llvmlite.binding
 import numba
 import numpy as np
 from filelock import FileLock
-from numba.core import caching
+from llvmlite import ir
+from numba.core import caching, types
+from numba.extending import intrinsic
 
 _COMPILE_S = 1800.0  # that another process may take to compile, on a busy machine
 
@@ -61,7 +63,7 @@ def digest(sources: Sequence[Path]) -> str:
 
 @functools.cache
 def _toolchain() -> tuple[str, ...]:
-    """The compiler and the processor: machines of different types may share a home."""
+    """Returns the compiler and the processor: machines of different types may share a home."""
     processor = llvmlite.binding.get_host_cpu_name()
     features = llvmlite.binding.get_host_cpu_features().flatten()
     versions = (numba.__version__, llvmlite.__version__, np.__version__, platform.python_version())
@@ -70,7 +72,7 @@ def _toolchain() -> tuple[str, ...]:
 
 @contextlib.contextmanager
 def compilation_lock(folder: Path) -> Iterator[None]:
-    """Lets one process of the machine compile into a folder; others wait and load its code."""
+    """Locks a folder while one process compiles into it; others wait and load its code."""
     folder.mkdir(parents=True, exist_ok=True)
     with FileLock(folder / "lock", timeout=_COMPILE_S):
         yield
@@ -97,3 +99,60 @@ def keep_code(made: Any, folder: Path) -> None:
 
     # What `cache=True` does, with a folder of our choice.
     made._cache = Cache(made.py_func)
+
+
+_ELEMENTS: Mapping[str, ir.Type] = {
+    "u1": ir.IntType(8),
+    "u2": ir.IntType(16),
+    "i4": ir.IntType(32),
+    "f4": ir.FloatType(),
+    "f8": ir.DoubleType(),
+}
+
+
+def reader(kind: str, given: Any) -> Any:
+    """Returns an intrinsic ``read(address, index)`` of one element of an array.
+
+    Passing an array through functions of compiled code updates its reference count in each of them,
+    which costs several times the work done there; an address is a number. There are no checks: the
+    caller keeps the array alive, and stays within its bounds.
+
+    Args:
+        kind: type of the elements, as in NumPy, one of ``u1 u2 i4 f4 f8``.
+        given: Numba's type of the result: that of the elements, or ``int64``.
+    """
+    element = _ELEMENTS[kind]
+
+    def read(context: Any, address: Any, index: Any) -> Any:
+        def generate(_context: Any, builder: Any, _signature: Any, values: Any) -> Any:
+            first = builder.inttoptr(values[0], element.as_pointer())
+            found = builder.load(builder.gep(first, [values[1]]))
+            if given != types.int64:
+                return found
+            widen = builder.sext if kind == "i4" else builder.zext
+            return widen(found, ir.IntType(64))
+
+        return given(types.int64, types.int64), generate
+
+    return intrinsic(read)
+
+
+def writer(kind: str, taken: Any) -> Any:
+    """Returns an intrinsic ``write(address, index, value)``; see ``reader``.
+
+    Args:
+        kind: type of the elements, as of ``reader``.
+        taken: Numba's type of the value: that of the elements, or ``int64``.
+    """
+    element = _ELEMENTS[kind]
+
+    def write(context: Any, address: Any, index: Any, value: Any) -> Any:
+        def generate(linked: Any, builder: Any, _signature: Any, values: Any) -> Any:
+            first = builder.inttoptr(values[0], element.as_pointer())
+            new = builder.trunc(values[2], element) if taken == types.int64 else values[2]
+            builder.store(new, builder.gep(first, [values[1]]))
+            return linked.get_dummy_value()
+
+        return types.none(types.int64, types.int64, taken), generate
+
+    return intrinsic(write)

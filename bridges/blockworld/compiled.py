@@ -1,10 +1,6 @@
 """Compilation of the game's code, and what that code needs beyond NumPy.
 
-``bridges.compilation`` decides where compiled code is stored. The functions that read and write by
-address are for the inner loops of the picture: passing an array through a dozen functions of
-compiled code updates its reference count in each of them, which costs several times the work done
-there. An address is a number. There are no checks: the caller keeps the array alive, and stays
-within its bounds.
+``bridges.compilation`` decides where compiled code is stored.
 """
 
 from __future__ import annotations
@@ -18,11 +14,9 @@ from typing import Any, TypeAlias, TypeVar
 
 import numba
 import numpy as np
-from llvmlite import ir
 from numba.core import types
-from numba.extending import intrinsic
 
-from bridges.compilation import cache_root, compilation_lock, digest, keep_code
+from bridges.compilation import cache_root, compilation_lock, digest, keep_code, reader, writer
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -48,12 +42,13 @@ def cache_folder(part: str) -> Path:
         part: name of a package within this one. Its code may call that of ``rules`` and its own.
     """
     found = [path for each in (_RULES, part) for path in sorted((_HERE / each).glob("*.py"))]
-    common = (_HERE / "compiled.py", _HERE.parent / "atlas.py", *sorted(_HERE.glob("data/*")))
+    shared = [_HERE.parent / name for name in ("atlas.py", "compilation.py")]
+    common = [_HERE / "compiled.py", *shared, *sorted(_HERE.glob("data/*"))]
     return cache_root() / f"blockworld-{part}-{digest([*found, *common])}"
 
 
 def one_at_a_time() -> AbstractContextManager[None]:
-    """Lets one process of the machine compile; the others wait, and load the result."""
+    """Returns the lock of compilation: one process compiles, others wait and load the result."""
     return compilation_lock(cache_folder(_RULES))
 
 
@@ -134,51 +129,8 @@ def whole(value: Any) -> int:
 
 # memory by address --------------------------------------------------------------------------------
 
-_FLOAT, _BYTE = ir.FloatType(), ir.IntType(8)
-
-
-@intrinsic  # type: ignore[untyped-decorator] # numba has no types
-def get_float(context: Any, address: Any, index: Any) -> Any:
-    """Returns the 32-bit float at an index of an array."""
-
-    def generate(_context: Any, builder: Any, _signature: Any, values: Any) -> Any:
-        first = builder.inttoptr(values[0], _FLOAT.as_pointer())
-        return builder.load(builder.gep(first, [values[1]]))
-
-    return types.float32(types.int64, types.int64), generate
-
-
-@intrinsic  # type: ignore[untyped-decorator] # numba has no types
-def set_float(context: Any, address: Any, index: Any, value: Any) -> Any:
-    """Writes a 32-bit float to an index of an array."""
-
-    def generate(linked: Any, builder: Any, _signature: Any, values: Any) -> Any:
-        first = builder.inttoptr(values[0], _FLOAT.as_pointer())
-        builder.store(values[2], builder.gep(first, [values[1]]))
-        return linked.get_dummy_value()
-
-    return types.none(types.int64, types.int64, types.float32), generate
-
-
-@intrinsic  # type: ignore[untyped-decorator] # numba has no types
-def get_byte(context: Any, address: Any, index: Any) -> Any:
-    """Returns the byte at an index of an array."""
-
-    def generate(_context: Any, builder: Any, _signature: Any, values: Any) -> Any:
-        first = builder.inttoptr(values[0], _BYTE.as_pointer())
-        return builder.load(builder.gep(first, [values[1]]))
-
-    return types.uint8(types.int64, types.int64), generate
-
-
-@intrinsic  # type: ignore[untyped-decorator] # numba has no types
-def set_byte(context: Any, address: Any, index: Any, value: Any) -> Any:
-    """Writes a number from 0 to 255 to an index of an array of bytes."""
-
-    def generate(linked: Any, builder: Any, _signature: Any, values: Any) -> Any:
-        first = builder.inttoptr(values[0], _BYTE.as_pointer())
-        byte = builder.trunc(values[2], _BYTE)
-        builder.store(byte, builder.gep(first, [values[1]]))
-        return linked.get_dummy_value()
-
-    return types.none(types.int64, types.int64, types.int64), generate
+get_float = reader("f4", _TYPES.float32)
+set_float = writer("f4", _TYPES.float32)
+get_byte = reader("u1", _TYPES.uint8)
+set_byte = writer("u1", _TYPES.int64)
+"""Elements of arrays at an address, for the inner loops of the picture."""

@@ -38,7 +38,7 @@ OBSERVATIONS = (
 
 @dataclass(frozen=True)
 class BlockworldOptions(SenseOptions):
-    """What an instance of blockworld is made from; ``BlockworldBridge`` launches it.
+    """Options of an instance of blockworld; ``BlockworldBridge`` launches it.
 
     Attributes:
         common_noise: whether random events depend on the seed alone, not on the state, too.
@@ -129,7 +129,7 @@ class BlockworldOptions(SenseOptions):
         )
 
     def observations(self) -> list[Observation]:
-        """Returns the names of the observations, in the order of ``observe``."""
+        """Returns the observations, in the order of ``observe``."""
         from bridges.blockworld.senses import OBSERVATIONS as SENSES  # noqa: PLC0415 - imports numba
 
         return [SENSES[name] for name in self.observe]

@@ -25,8 +25,7 @@ from bridges.chaos.instance import (
     LocalEngine,
     ProcessEngine,
 )
-from bridges.chaos.latency import USAGE, parse_latency
-from bridges.chaos.plan import ANY, PHASES, FaultPlan, Rates
+from bridges.chaos.plan import ANY, PHASES, USAGE, FaultPlan, Rates, parse_latency
 from bridges.chaos.process import GameProcess
 from rollout.api import (
     BridgeSpec,
@@ -254,7 +253,7 @@ class ChaosBridge:
 
     def _settings(self, plan: FaultPlan, name: str, width: int) -> dict[str, Any]:
         strike = plan.start(name)
-        told = (
+        names = (
             *("mean_steps", "slip", "grandchild", "orphan_s", "ignore_sigterm", "ignore_eof"),
             *("exit_code", "last_words", "leak_bytes", "memory_cap_mb", "show_memory"),
         )
@@ -262,5 +261,5 @@ class ChaosBridge:
             "width": width,
             "latency": strike.seconds,
             "fault": strike.fault,
-            **{each: getattr(self, each) for each in told},
+            **{each: getattr(self, each) for each in names},
         }

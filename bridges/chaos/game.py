@@ -220,20 +220,20 @@ class Program:
     def _start_grandchild(self, kind: str) -> int:
         if kind == NO_GRANDCHILD:
             return 0
-        told, tell = os.pipe()
+        source, sink = os.pipe()
         child = os.fork()
         if child == 0:
-            self._run_as_grandchild(kind, tell)
-        os.close(tell)
-        own = int(os.read(told, 32))
-        os.close(told)
+            self._run_as_grandchild(kind, sink)
+        os.close(sink)
+        own = int(os.read(source, 32))
+        os.close(source)
         if kind == ORPHAN:
             os.waitpid(child, 0)
         else:  # like a game whose display server ends: the game cannot run without it
             signal.signal(signal.SIGCHLD, self._end_without_helper)
         return own
 
-    def _run_as_grandchild(self, kind: str, tell: int) -> None:
+    def _run_as_grandchild(self, kind: str, sink: int) -> None:
         if kind != CHILD:
             os.setsid()
         if kind == ORPHAN and os.fork():
@@ -241,8 +241,8 @@ class Program:
         nothing = os.open(os.devnull, os.O_RDWR)
         for pipe in (0, 1):  # otherwise no one would see the game's own end of them close
             os.dup2(nothing, pipe)
-        os.write(tell, str(os.getpid()).encode())
-        os.close(tell)
+        os.write(sink, str(os.getpid()).encode())
+        os.close(sink)
         if kind == ORPHAN:
             _wait(self._number("orphan_s"))
             os._exit(0)
@@ -258,7 +258,7 @@ class Program:
             os.write(2, f"chaos game {os.getpid()}: {words}\n".encode())
 
     def serve(self) -> bool:
-        """Serves requests; returns whether it was told to close, or the pipe was closed."""
+        """Serves requests; returns True after a request to close, False if the pipe was closed."""
         seconds, fault = self._number("latency"), str(self._settings["fault"])
         hello = {"pid": os.getpid(), "grandchild": self._grandchild}
         self._answer(json.dumps(hello).encode(), seconds, fault)
@@ -281,13 +281,13 @@ class Program:
             self._answer(bytes(self._walk.rows), seconds, fault)
         return False
 
-    def end(self, *, told: bool) -> None:
+    def end(self, *, asked: bool) -> None:
         """Ends the grandchild, unless it is an orphan.
 
         Args:
-            told: whether it was told to close; a game may not notice that its host is gone.
+            asked: whether it was asked to close; a game may not notice that its host is gone.
         """
-        if not told and self._settings["ignore_eof"]:
+        if not asked and self._settings["ignore_eof"]:
             _forever()
         if self._grandchild and self._settings["grandchild"] != ORPHAN:
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -349,19 +349,19 @@ class Program:
 
 
 def main() -> None:
-    """Plays until told to close."""
+    """Plays until it is asked to close."""
     settings = _receive()
     if not settings:
         return
     program = Program(json.loads(settings))
     try:
-        told = program.serve()
+        asked = program.serve()
     except MemoryError:
         program.out_of_memory()
         return
     except BrokenPipeError:
-        told = False
-    program.end(told=told)
+        asked = False
+    program.end(asked=asked)
 
 
 if __name__ == "__main__":

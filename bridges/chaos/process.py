@@ -128,7 +128,7 @@ class GameProcess:
     def close(self) -> None:
         """Ends the game and its grandchild, unless that is an orphan. Idempotent; never raises.
 
-        A working game is told to close, then sent SIGTERM, then killed, each for a part of the
+        A working game is asked to close, then sent SIGTERM, then killed, each for a part of the
         deadline; a broken one is killed at once.
         """
         self.close_with(Strike())

@@ -1,4 +1,4 @@
-"""The missions of BabyAI that BALROG plays, with the view told in words.
+"""The missions of BabyAI that BALROG plays, with the view in words.
 
 Importing this module registers ``BabyAI-MixedText-v0``, for the bridge ``gymnasium``. Rooms,
 missions and words follow BALROG's level ``BabyAI-MixedTrainLocal-v0``, which MiniGrid lacks.
@@ -173,8 +173,8 @@ class MixedText(RoomGridLevel):  # type: ignore[misc] # MiniGrid ships no types
         """Returns MiniGrid's observation and its view in words."""
         seen: dict[str, Any] = super().gen_obs()
         held = self.carrying
-        told = describe(seen["image"], f"{held.color} {held.type}" if held else "")
-        return {**seen, "text": told}
+        text = describe(seen["image"], f"{held.color} {held.type}" if held else "")
+        return {**seen, "text": text}
 
     def _gen_grid(self, width: int, height: int) -> None:
         # As in RoomGridLevel, which prints every rejected draw.
@@ -196,9 +196,9 @@ class MixedText(RoomGridLevel):  # type: ignore[misc] # MiniGrid ships no types
         """
         self.instrs = self._open() if self._kind == "open" else self._in_one_room()
         self.check_objs_reachable()
-        told = self.instrs.surface(self)
-        if any(words in told for words in NEVER_ASKED):
-            raise RejectSampling(told)
+        mission = self.instrs.surface(self)
+        if any(words in mission for words in NEVER_ASKED):
+            raise RejectSampling(mission)
 
     def _open(self) -> Any:
         locked = self._rand_int(0, 2)

@@ -154,7 +154,7 @@ def _bounds(space: spaces.Space[Any]) -> tuple[Array, Array]:
 
 
 def _has_no_bounds(space: spaces.Space[Any]) -> bool:
-    """Whether every value of the dtype is within bounds, as in an image."""
+    """True if every value of the dtype is within bounds, as in an image."""
     if not isinstance(space, spaces.Box) or space.dtype is None or space.dtype.kind not in "iu":
         return False
     limits = np.iinfo(space.dtype)

@@ -20,7 +20,7 @@ SEED = "seed"
 
 
 class Game(Protocol):
-    """What the loop needs of a game; every ``gymnasium.Env`` has it."""
+    """Methods of a game that the loop calls; every ``gymnasium.Env`` has them."""
 
     def reset(self, *, seed: int) -> tuple[Any, Any]:
         """Returns the first observation and its info."""

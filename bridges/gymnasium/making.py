@@ -42,7 +42,7 @@ REWARD_SPEC = ColumnSpec("float32", doc="the game's own reward of the step; 0 at
 
 @dataclass(frozen=True)
 class Probe:
-    """What can be known of a Gymnasium game only by making it once.
+    """Properties of a Gymnasium game that are known only after making it once.
 
     Attributes:
         observation: its observation space, flattened.

@@ -1,21 +1,26 @@
 """Thirteen buildings of our own, and the share of one that is built.
 
 MineLand shows a picture of each of its thirteen and compares pictures (ORB key points); they come
-from a user's copy, see ``task_files``. These are given block by block, and the score counts blocks:
-the share of a blueprint's blocks that are at their places relative to one another, at any position
-and in any of the four orientations.
+from a user's copy, see ``task_files``. These are given block by block in ``data/blueprints.yaml``,
+and the score counts blocks: the share of a blueprint's blocks that are at their places relative to
+one another, at any position and in any of the four orientations.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TypeAlias
+from pathlib import Path
+from typing import Any, TypeAlias
 
 from bridges.mineflayer.loadouts import Item
 from rollout.errors import ConfigError
+from rollout.yaml12 import load_yaml
+
+_FILE = Path(__file__).parent / "data" / "blueprints.yaml"
 
 Place: TypeAlias = tuple[int, int, int]
 Plan: TypeAlias = Mapping[Place, str]
@@ -49,95 +54,35 @@ class Blueprint:
             for y in range(y_end)
         )  # fmt: skip
         layers = "; ".join("/".join(layer) for layer in rows)
-        told = ", ".join(f"{letter} {kind}" for kind, letter in letters.items())
+        legend = ", ".join(f"{letter} {kind}" for kind, letter in letters.items())
         return (
             f"Its layers from the ground up, rows from north to south: {layers}. "
-            f"{told[0]} is{told[1:]}, . nothing."
+            f"{legend[0]} is{legend[1:]}, . nothing."
         )
 
 
-def _box(size: Place, block: str, at: Place = (0, 0, 0)) -> dict[Place, str]:
-    x, y, z = at
-    return {
-        (x + i, y + j, z + k): block
-        for i in range(size[0])
-        for j in range(size[1])
-        for k in range(size[2])
-    }
+def _add(plan: dict[Place, str], part: str) -> None:
+    """Adds a part of ``data/blueprints.yaml`` to a plan."""
+    kind, wide, high, deep, *more = part.split()
+    size = int(wide), int(high), int(deep)
+    if kind == "hole":
+        del plan[size]
+        return
+    block, *at = more
+    x, y, z = map(int, at or (0, 0, 0))
+    for i, j, k in itertools.product(*map(range, size)):
+        if kind == "box" or i in (0, size[0] - 1) or k in (0, size[2] - 1):
+            plan[x + i, y + j, z + k] = block
 
 
-def _walls(width: int, height: int, depth: int, block: str) -> dict[Place, str]:
-    whole = _box((width, height, depth), block)
-    inner = _box((width - 2, height, depth - 2), block, (1, 0, 1))
-    return {place: name for place, name in whole.items() if place not in inner}
-
-
-def _without(plan: Plan, *holes: Place) -> dict[Place, str]:
-    return {place: name for place, name in plan.items() if place not in holes}
-
-
-def _house() -> dict[Place, str]:
-    walls = _without(_walls(5, 3, 5, "oak_planks"), (2, 0, 0), (2, 1, 0))
-    return walls | _box((5, 1, 5), "oak_log", (0, 3, 0)) | {(0, 1, 2): "glass", (4, 1, 2): "glass"}
-
-
-def _bridge() -> dict[Place, str]:
-    deck = _box((7, 1, 3), "oak_planks", (0, 2, 0))
-    posts = [_box((1, 2, 1), "cobblestone", (x, 0, z)) for x in (0, 6) for z in (0, 2)]
-    return deck | posts[0] | posts[1] | posts[2] | posts[3]
-
-
-def _well() -> dict[Place, str]:
-    ring = _walls(3, 1, 3, "cobblestone")
-    posts = _box((1, 2, 1), "oak_log", (0, 1, 1)) | _box((1, 2, 1), "oak_log", (2, 1, 1))
-    return ring | posts | _box((3, 1, 1), "oak_planks", (0, 3, 1))
-
-
-def _gate() -> dict[Place, str]:
-    sides = _box((1, 4, 1), "stone_bricks") | _box((1, 4, 1), "stone_bricks", (4, 0, 0))
-    return sides | _box((5, 1, 1), "stone_bricks", (0, 4, 0))
-
-
-def _monument() -> dict[Place, str]:
-    steps = _box((5, 1, 5), "stone") | _box((3, 1, 3), "stone", (1, 1, 1))
-    return steps | _box((1, 4, 1), "stone_bricks", (2, 2, 2))
-
-
-def _stele() -> dict[Place, str]:
-    return _box((3, 1, 2), "stone") | _box((3, 4, 1), "smooth_stone", (0, 1, 0))
-
-
-def _cross() -> dict[Place, str]:
-    return _box((1, 5, 1), "oak_log", (1, 0, 0)) | _box((3, 1, 1), "oak_log", (0, 3, 0))
-
-
-def _tower() -> dict[Place, str]:
-    body = _without(_walls(3, 6, 3, "cobblestone"), (1, 0, 0), (1, 1, 0))
-    return body | _box((3, 1, 3), "oak_planks", (0, 6, 0))
-
-
-def _stairs() -> dict[Place, str]:
+def _blueprint(short: str, row: Mapping[str, Any]) -> Blueprint:
     plan: dict[Place, str] = {}
-    for step in range(5):
-        plan |= _box((2, step + 1, 1), "cobblestone", (0, 0, step))
-    return plan
+    for part in row["parts"]:
+        _add(plan, part)
+    return Blueprint(short, row["name"], plan)
 
 
-BLUEPRINTS = (
-    Blueprint("pillar", "pillar of five blocks of cobblestone", _box((1, 5, 1), "cobblestone")),
-    Blueprint("wall", "wall of five by three blocks", _box((5, 3, 1), "cobblestone")),
-    Blueprint("floor", "floor of five by five planks", _box((5, 1, 5), "oak_planks")),
-    Blueprint("pen", "pen of cobblestone", _walls(5, 1, 5, "cobblestone")),
-    Blueprint("stele", "stele", _stele()),
-    Blueprint("gate", "gate", _gate()),
-    Blueprint("cross", "cross of logs", _cross()),
-    Blueprint("stairs", "flight of stairs", _stairs()),
-    Blueprint("well", "well", _well()),
-    Blueprint("monument", "monument", _monument()),
-    Blueprint("footbridge", "footbridge", _bridge()),
-    Blueprint("tower", "tower", _tower()),
-    Blueprint("house", "house", _house()),
-)
+BLUEPRINTS = tuple(_blueprint(short, row) for short, row in load_yaml(_FILE, ours=True).items())
 """Number ``k`` is ``BLUEPRINTS[k - 1]``."""
 
 

@@ -295,7 +295,7 @@ class MinelandSurvival:
 
     @property
     def requires(self) -> frozenset[str]:
-        """How long an agent has been alive."""
+        """The time for which an agent has been alive."""
         return frozenset({"survived_ticks"})
 
     def build(self, width: int) -> Evaluator:

@@ -28,7 +28,7 @@ _SNAPSHOT_S = 60.0
 
 @dataclass(frozen=True)
 class Shape:
-    """What an instance needs to know of its bridge.
+    """Properties of the bridge that an instance needs.
 
     Attributes:
         layout: the columns of a frame.
@@ -98,12 +98,12 @@ class MineflayerInstance:
         # any order of the starts.
         order = sorted(range(len(rows)), key=rows.__getitem__)
         states, extra, scene = self._shape.states, self._shape.extra, self._shape.scene
-        told = [start_message(states, starts[k], extra[rows[k] % len(extra)], scene) for k in order]
-        for k, start in zip(order, told, strict=True):
+        sent = [start_message(states, starts[k], extra[rows[k] % len(extra)], scene) for k in order]
+        for k, start in zip(order, sent, strict=True):
             if rows[k] in self.names:
                 start["name"] = self.names[rows[k]]
         sorted_rows = [rows[k] for k in order]
-        answer = self._ask("reset", {"slots": sorted_rows, "starts": told}, timeout_s)
+        answer = self._ask("reset", {"slots": sorted_rows, "starts": sent}, timeout_s)
         frame = self._take(sorted_rows, answer, "reset")
         return frame if sorted_rows == rows else frame.take(np.argsort(order))
 
@@ -133,8 +133,8 @@ class MineflayerInstance:
             raise OutOfTurnError(
                 "mineflayer: no slot was ever reset; reset at least one before the first step"
             )
-        told = encode(self._shape.actions, actions, self._shape.width)
-        answer = self._ask("step", {"actions": told}, timeout_s)
+        sent = encode(self._shape.actions, actions, self._shape.width)
+        answer = self._ask("step", {"actions": sent}, timeout_s)
         columns = self._columns(answer, self._shape.width, "step")
         details = self._said(answer, self._shape.width, "step")
         idle = self._idle

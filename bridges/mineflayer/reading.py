@@ -93,7 +93,7 @@ class ArgumentError(Exception):
 
 @dataclass(frozen=True)
 class ArgumentType:
-    """How an argument is read and written."""
+    """The reader and the writer of an argument."""
 
     read: Reader
     write: Writer = str

@@ -182,7 +182,7 @@ FARTHEST = 512
 
 @dataclass(frozen=True)
 class Scene:
-    """What a world begins with.
+    """Initial blocks, commands and players of a world.
 
     Attributes:
         blocks: block by place, relative to where the first agent stands.

@@ -1,4 +1,4 @@
-"""Five plays of our own: the actors, their items, and the actions that must happen.
+"""Five plays of our own, ``data/plays.yaml``: actors, items, and the actions that must happen.
 
 An action is *who*, *what* (``get``, ``eat``, ``chat``, ``combat``) and *whom or what*. MineLand's
 plays come from a user's copy of its files; see ``task_files``.
@@ -8,7 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from rollout.yaml12 import load_yaml
+
+_FILE = Path(__file__).parent / "data" / "plays.yaml"
 
 Act: TypeAlias = tuple[str, str, str]
 """Actor, verb, object."""
@@ -41,67 +46,12 @@ class Script:
         return f"{self.goal} In this order: {acts}"
 
 
+def _script(row: Mapping[str, Any]) -> Script:
+    acts = tuple((actor, verb, what) for actor, verb, what in row["acts"])
+    return Script(**{**row, "actors": tuple(row["actors"]), "acts": acts})
+
+
 SCRIPTS: Mapping[str, Script] = {
-    "argue": Script(
-        "Max says that the bread is his, and Emma says that it is hers. They argue; then Emma eats "
-        "it, and Max says that he is sorry.",
-        ("Max", "Emma"),
-        (
-            ("Max", "chat", "The bread is mine."),
-            ("Emma", "chat", "No, it is mine."),
-            ("Emma", "eat", "bread"),
-            ("Max", "chat", "I am sorry."),
-        ),
-        {"Emma.bread": 1},
-    ),
-    "cook": Script(
-        "Rose is hungry: she gets beef, cooks it, and eats it.",
-        ("Rose",),
-        (
-            ("Rose", "get", "beef"),
-            ("Rose", "get", "cooked_beef"),
-            ("Rose", "eat", "cooked_beef"),
-        ),
-        {"Rose.iron_sword": 1, "Rose.furnace": 1, "Rose.coal": 4},
-        "cow",
-    ),
-    "make_friends": Script(
-        "Ann comes to the village and greets Ben and Cleo. They greet her, Ben gives her an apple, "
-        "and she thanks him.",
-        ("Ann", "Ben", "Cleo"),
-        (
-            ("Ann", "chat", "Hello, I am Ann."),
-            ("Ben", "chat", "Hello Ann, I am Ben."),
-            ("Cleo", "chat", "Hello Ann, I am Cleo."),
-            ("Ann", "get", "apple"),
-            ("Ann", "chat", "Thank you, Ben."),
-        ),
-        {"Ben.apple": 1},
-    ),
-    "date": Script(
-        "Tom gives Lisa a poppy and asks her to dinner. She says yes, and both eat a cake's worth "
-        "of cookies.",
-        ("Tom", "Lisa"),
-        (
-            ("Lisa", "get", "poppy"),
-            ("Tom", "chat", "Will you have dinner with me?"),
-            ("Lisa", "chat", "Yes, gladly."),
-            ("Tom", "eat", "cookie"),
-            ("Lisa", "eat", "cookie"),
-        ),
-        {"Tom.poppy": 1, "Tom.cookie": 2, "Lisa.cookie": 2},
-    ),
-    "exchange_items": Script(
-        "Ida has a diamond and wants emeralds; Otto has emeralds and wants a diamond. They agree "
-        "and exchange them.",
-        ("Ida", "Otto"),
-        (
-            ("Ida", "chat", "I give you a diamond for your emeralds."),
-            ("Otto", "chat", "Agreed."),
-            ("Otto", "get", "diamond"),
-            ("Ida", "get", "emerald"),
-        ),
-        {"Ida.diamond": 1, "Otto.emerald": 4},
-    ),
+    name: _script(row) for name, row in load_yaml(_FILE, ours=True).items()
 }
 """The plays by name; the task is ``play_NAME``."""

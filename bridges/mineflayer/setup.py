@@ -89,7 +89,7 @@ def install_shared(game: Path = GAME, **how: Any) -> bool:
 
 def _npm(
     command: Sequence[str],
-    told: Sequence[str],
+    arguments: Sequence[str],
     folder: Path,
     timeout_s: float,
 ) -> None:
@@ -98,7 +98,7 @@ def _npm(
     path = os.pathsep.join([*first, os.environ.get("PATH", "")])
     try:
         run = subprocess.run(
-            [*command, *told],
+            [*command, *arguments],
             cwd=folder,
             env={**os.environ, "PATH": path},
             stdin=subprocess.DEVNULL,

@@ -88,7 +88,7 @@ class MinelandStage:
     before. Within a step, events come before new items, and agents of lower slots before others.
     """
 
-    script: str = option("cook", "name of one of our plays; see bridges.mineflayer.scripts")
+    script: str = option("cook", "name of one of our plays; see bridges/mineflayer/data/plays.yaml")
     acts: tuple[tuple[str, str, str], ...] = option((), "actor, verb, object each; instead of one")
     agents: int = option(0, "agents of a world; 0 for as many as the script has actors")
     likeness: float = option(0.6, "how alike chat texts must be to be the same, 0 to 1")

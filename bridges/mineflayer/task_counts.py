@@ -20,7 +20,7 @@ FAMILIES = ("harvest", "techtree", "combat", "survival", *DATA)
 
 @dataclass(frozen=True)
 class Count:
-    """How many ids of a family can be played.
+    """Numbers of ids of a family that can be played.
 
     Attributes:
         family: one of ``FAMILIES``.
@@ -38,7 +38,7 @@ class Count:
 
     @property
     def load(self) -> int:
-        """How many can be played."""
+        """Returns how many can be played."""
         return self.ids - len(self.impossible)
 
 

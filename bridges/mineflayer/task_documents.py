@@ -93,7 +93,7 @@ def check_item(task_id: str, item: str, given: bool) -> None:
 
 @lru_cache
 def warn(task_id: str, mechanics: tuple[str, ...]) -> None:
-    """Says, once, that a task asks for what embedded worlds lack."""
+    """Warns, once, that a task asks for something that embedded worlds lack."""
     log.warning(
         "task %s: its goal seems to need %s, which embedded worlds lack (bridge.mode=remote)",
         task_id,

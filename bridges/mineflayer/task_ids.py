@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 
 from bridges.mineflayer.blueprints import BLUEPRINTS
 from bridges.mineflayer.factors import FOES, MOBS, NUMBERS
@@ -20,6 +21,9 @@ from bridges.mineflayer.loadouts import NONE, SUITS, SWORDS, parse_loadout, suit
 from bridges.mineflayer.names import NEWER, VERSION, names
 from bridges.mineflayer.scripts import SCRIPTS
 from rollout.errors import ConfigError, UnknownNameError
+from rollout.yaml12 import load_yaml
+
+_HARVEST = Path(__file__).parent / "data" / "harvest.yaml"
 
 PLAYTHROUGH = "playthrough"
 """MineLand's id for the whole game, a family of its own."""
@@ -211,8 +215,8 @@ def _needs_files(task_id: str, kind: str) -> ConfigError:
 def generate(family: str | None = None, *, possible: bool = True) -> Iterator[str]:
     """Yields the ids of MineLand's lists in their regular form, and ours, in a fixed order.
 
-    The load-outs of eight irregular harvest targets (``_SPECIAL``) are partly our own choice; all
-    others, and every count, are MineLand's.
+    The load-outs of eight irregular harvest targets (``special`` in ``data/harvest.yaml``) are
+    partly our own choice; all others, and every count, are MineLand's.
 
     Args:
         family: one of ``FAMILIES``, or None for all; creative tasks are not listed.
@@ -248,49 +252,6 @@ def _listed(family: str) -> tuple[str, ...]:
     return tuple(makers[family]())
 
 
-_PICKAXES = (NONE, "1_wooden_pickaxe", "1_iron_pickaxe", "1_diamond_pickaxe")
-_DYES = "black blue brown cyan gray green light_blue light_gray lime magenta orange pink purple"
-_SETS: tuple[tuple[str, tuple[str, ...]], ...] = (
-    (
-        "arrow bow bucket chest cobblestone compass dirt flint flint_and_steel lava_bucket "
-        "oak_button oak_door oak_fence oak_fence_gate oak_log oak_pressure_plate oak_sapling "
-        "oak_sign oak_slab oak_stairs oak_trapdoor obsidian raw_copper raw_gold raw_iron redstone "
-        "sand shield stone_brick_slab stone_brick_stairs stone_bricks stone_button stone_fence "
-        "stone_pressure_plate stone_slab stone_stairs water_bucket",
-        _PICKAXES,
-    ),
-    (
-        "andesite diorite stone coal copper_ingot diamond emerald gold_ingot gravel iron_ingot "
-        "lapis_lazuli " + " ".join(f"{dye}_dye" for dye in f"{_DYES} red white yellow".split()),
-        (NONE, "1_iron_pickaxe"),
-    ),
-    (
-        "allium apple baked_potato bread brown_mushroom carrot cookie dandelion golden_apple "
-        "golden_carrot mellon_slice potato red_mushroom",
-        (NONE,),
-    ),
-    (
-        "beef chicken cod leather milk mutton porkchop rabbit salmon wheat",
-        (NONE, "1_iron_sword"),
-    ),
-    (
-        "cooked_beef cooked_chicken cooked_cod cooked_mutton cooked_porkchop cooked_rabbit "
-        "cooked_salmon",
-        (NONE, "1_iron_sword_and_1_furnace"),
-    ),
-    ("white_wool blue_wool pink_wool", (NONE, "1_iron_sword", "1_shears")),
-)
-_SPECIAL: tuple[tuple[str, tuple[int, ...], tuple[str, ...]], ...] = (
-    ("oak_leaves", (1, 8), (NONE, "1_shears")),
-    ("white_bed", (1, 8), (NONE, "1_shears", "3_white_wool_and_3_oak_planks")),
-    ("glass", (1, 8), (NONE, "1_furnace")),
-    ("glass_pane", (1, 8), (NONE, "6_glass")),
-    ("glass_pane", (16,), (NONE, "6_glass", "1_furnace")),
-    ("stick", (1, 8), (NONE, "2_oak_planks", "1_oak_log")),
-    ("crafting_table", (1, 8), (NONE, "4_oak_planks")),
-    ("oak_planks", (1, 8), (NONE, "1_wooden_axe_and_1_crafting_table")),
-    ("furnace", (1, 8), (NONE, "1_wooden_pickaxe", "8_cobblestone")),
-)
 _TOOLS = ("axe", "hoe", "pickaxe", "shovel", "sword")
 _PIECES = ("boots", "chestplate", "helmet", "leggings")
 
@@ -303,11 +264,12 @@ def _ids(head: str, numbers: Iterable[int], name: str, loadouts: Iterable[str]) 
 
 
 def _harvest_ids() -> Iterator[str]:
-    for targets, loadouts in _SETS:
-        for target in targets.split():
-            yield from _ids("harvest", (1, 8), target, loadouts)
-    for target, numbers, loadouts in _SPECIAL:
-        yield from _ids("harvest", numbers, target, loadouts)
+    listed = load_yaml(_HARVEST, ours=True)
+    for row in listed["sets"]:
+        for target in row["targets"].split():
+            yield from _ids("harvest", (1, 8), target, row["loadouts"])
+    for row in listed["special"]:
+        yield from _ids("harvest", row["numbers"], row["target"], row["loadouts"])
 
 
 def _techtree_ids() -> Iterator[str]:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from minigrid.core.constants import COLOR_TO_IDX, OBJECT_TO_IDX, STATE_TO_IDX
 
-from bridges.gymnasium import CrafterBridge, GymnasiumBridge, babyai, crafter_text
+from bridges.gymnasium import CrafterBridge, GymnasiumBridge, babyai, crafter
 from rollout.api import Start
 from rollout.config import BridgeConfig
 from rollout.errors import ConfigError, GameCrashed
@@ -177,7 +177,7 @@ def world(things):
 
 def test_a_view_of_crafter_in_words():
     seen = world({(4, 2): "table", (0, 0): "zombie", (8, 3): "sand", (3, 3): "", (6, 5): "tree"})
-    assert crafter_text.describe(seen, (0, -1), VITALS, {"wood": 2, "stone": 0}) == (
+    assert crafter.describe(seen, (0, -1), VITALS, {"wood": 2, "stone": 0}) == (
         "You see:\n"
         "- zombie 3 steps north and 4 steps west\n"
         "- table 1 step north\n"
@@ -189,33 +189,31 @@ def test_a_view_of_crafter_in_words():
         "\n"
         "Your inventory:\n- wood: 2"
     )
-    nothing = crafter_text.describe(world({}), (1, 0), VITALS, {"wood": 0}, sleeping=True)
+    nothing = crafter.describe(world({}), (1, 0), VITALS, {"wood": 0}, sleeping=True)
     assert nothing.split("\n\n")[:3] == [
         "You are sleeping, and will not be able take actions until energy is full.",
         "You see nothing away from you.",
         "You face nothing at your front.",
     ]
     assert nothing.endswith("You have nothing in your inventory.")
-    dead = crafter_text.describe(world({}), (1, 0), {**VITALS, "health": 0}, {})
+    dead = crafter.describe(world({}), (1, 0), {**VITALS, "health": 0}, {})
     assert dead.startswith("You died.\n\nYou see nothing")
 
 
 def test_one_of_each_kind_is_told_and_of_water_the_edge():
     # By the first number alone: 1 step south is less than 2 steps east, however far west.
     cows = world({(0, 4): "cow", (6, 3): "cow"})
-    assert "- cow 1 step south and 4 steps west\n" in crafter_text.describe(
-        cows, (0, 1), VITALS, {}
-    )
+    assert "- cow 1 step south and 4 steps west\n" in crafter.describe(cows, (0, 1), VITALS, {})
     lake = {(x, y): "water" for x in range(5, 9) for y in range(7)}
-    told = crafter_text.describe(world(lake), (1, 0), VITALS, {})
+    told = crafter.describe(world(lake), (1, 0), VITALS, {})
     assert "- water 1 step north and 1 step east\n" in told  # as near as 1 step east, and earlier
     assert "You face water at your front." in told
     # A cell surrounded by water is not told, and the end of the view is no shore.
     everywhere = [["water"] * 7 for _ in range(9)]
     everywhere[4][3] = "player"
-    assert crafter_text._nearest(everywhere, 4, 3) == {"water": (1, "1 step west")}
+    assert crafter._nearest(everywhere, 4, 3) == {"water": (1, "1 step west")}
     everywhere[4][3] = "water"
-    assert crafter_text._nearest(everywhere, 4, 3) == {}
+    assert crafter._nearest(everywhere, 4, 3) == {}
 
 
 def test_crafter_tells_what_it_shows():

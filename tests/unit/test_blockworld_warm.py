@@ -57,7 +57,8 @@ def test_the_folder_is_named_after_the_sources(folder):
 def sources():
     """Every source with compiled code, and every picture and table it has as constants."""
     found = [path for part in PARTS for path in sorted((GAME / part).glob("*.py"))]
-    return [*found, GAME / "compiled.py", GAME.parent / "atlas.py", *sorted(GAME.glob("data/*"))]
+    shared = [GAME.parent / name for name in ("atlas.py", "compilation.py")]
+    return [*found, GAME / "compiled.py", *shared, *sorted(GAME.glob("data/*"))]
 
 
 @pytest.mark.parametrize("changed", sources(), ids=lambda path: f"{path.parent.name}/{path.name}")

@@ -18,8 +18,7 @@ import pytest
 
 from bridges.chaos import ChaosBridge
 from bridges.chaos.game import CRASHES, FAULTS, GARBAGE, ROW, Layout, Walk
-from bridges.chaos.latency import Latency, parse_latency
-from bridges.chaos.plan import EpisodeKey, FaultPlan, Rates, Strike, worst
+from bridges.chaos.plan import EpisodeKey, FaultPlan, Latency, Rates, Strike, parse_latency, worst
 from rollout.api import Start
 from rollout.config import BridgeConfig, build_plugin
 from rollout.errors import (

@@ -115,7 +115,7 @@ def _hidden_by(v: View, c: Creature) -> int:
 
 
 def _open(v: View, c: Creature) -> bool:
-    """Whether nothing but a plant, which a blow breaks, is in front of a creature."""
+    """True if nothing but a plant, which a blow breaks, is in front of a creature."""
     at = _hidden_by(v, c)
     return at < 0 or FORM[v.blocks[at]] == PLANT
 
@@ -154,12 +154,12 @@ def _footwork(v: View, target: Creature, close: list[Creature], pause: float) ->
 
 
 def _leaps(v: View, target: Creature) -> bool:
-    """Whether to jump now, so that the next blow of a bare hand hits the target from above."""
+    """True if to jump now, so that the next blow of a bare hand hits the target from above."""
     return v.items[v.selected] == NOTHING and _LEAP[0] <= target.wait <= _LEAP[1] and v.on_ground
 
 
 def _level(v: View, turn: float) -> bool:
-    """Whether a step in that direction is safe without a search: level ground for two blocks."""
+    """True if a step in that direction is safe without a search: level ground for two blocks."""
     turned = radians(v.yaw + turn)
     x, z = v.x - 2.0 * sin(turned), v.z + 2.0 * cos(turned)
     return bool(straight(v.worlds, v.row, x, z, int(v.y + 0.01)))

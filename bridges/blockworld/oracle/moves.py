@@ -176,7 +176,7 @@ def legs(yaw: float) -> int:
 
 
 def stuck(v: View) -> bool:
-    """Whether something on the ground blocks the player in its direction."""
+    """True if something on the ground blocks the player in its direction."""
     if not v.before & FORWARD or not v.on_ground:
         return False
     return hypot(float(v.w["vx"]), float(v.w["vz"])) < _HELD
@@ -222,7 +222,7 @@ def _brush(v: View, aimed: int) -> int:
 
 
 def in_sight(v: View, at: int) -> bool:
-    """Whether a block is within reach from the player's position."""
+    """True if a block is within reach from the player's position."""
     return bool(visible_point(v.worlds, v.row, at, ARM)[3] >= 0.0)
 
 

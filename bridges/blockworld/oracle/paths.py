@@ -110,7 +110,7 @@ def _toll(w: World, tolls: Any, at: int) -> int:
 
 @inner
 def carries(w: World, at: int) -> bool:
-    """Whether one can stand on a block without damage."""
+    """True if one can stand on a block without damage."""
     block = int(w.blocks[at])
     return SOLID[block] != 0 and block != CACTUS
 
@@ -151,7 +151,7 @@ def _arrive(w: World, tolls: Any, at: int, beside: int) -> tuple[int, int]:
 
 @inner
 def near_harm(w: World, at: int) -> bool:
-    """Whether a cactus or lava is beside a cell, or lava below it."""
+    """True if a cactus or lava is beside a cell, or lava below it."""
     for side in range(4):
         beside = at + _SIDES[side]
         for cell in range(beside - 1, beside + 2):
@@ -327,7 +327,7 @@ def find_way(worlds: Any, k: int, goals: Any, tolls: Any, works: Any, path: Any)
 
 @inner
 def _free(w: World, at: int) -> bool:
-    """Whether one can walk over a cell without a search."""
+    """True if one can walk over a cell without a search."""
     feet, head = int(w.blocks[at]), int(w.blocks[at + 1])
     if SOLID[feet] or SOLID[head] or feet in (WATER, LAVA) or head == LAVA:
         return False
@@ -336,7 +336,7 @@ def _free(w: World, at: int) -> bool:
 
 @kernel
 def straight(worlds: Any, k: int, x: float, z: float, y: int) -> bool:
-    """Whether one can walk straight to a point over level ground, whose cells begin at ``y``."""
+    """True if one can walk straight to a point over level ground, whose cells begin at ``y``."""
     w = worlds[k]
     dx, dz = x - w.x, z - w.z
     steps = int(max(abs(dx), abs(dz)) * 4.0) + 1

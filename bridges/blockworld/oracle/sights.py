@@ -1,4 +1,4 @@
-"""What the player could see and hit, and the nearest blocks of a kind; compiled."""
+"""Visibility, reach and nearest blocks of a kind, compiled."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def nearest_blocks(worlds: Any, k: int, wanted: Any, sky: bool, found: Any) -> i
 
 @inner
 def _bare(w: World, at: int, sky: bool) -> bool:
-    """Whether a block has air beside it, or above; with ``sky``, air under the open sky."""
+    """True if a block has air beside it, or above; with ``sky``, air under the open sky."""
     for side in range(5):
         beside = at + _BESIDE[side]
         open_sky = beside % HEIGHT >= int(w.heights[beside // HEIGHT])

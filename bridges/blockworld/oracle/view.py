@@ -131,7 +131,7 @@ _KEEP = (BED, CHEST, CRAFTING_TABLE, FURNACE, LIT_FURNACE)
 
 
 def yields(block: int, item: int) -> bool:
-    """Whether a block yields its drop with an item."""
+    """True if a block yields its drop with an item."""
     tier = int(LEAST_TIER[block])
     return tier == 0 or (int(TOOL[item]) == int(BEST_TOOL[block]) and int(TIER[item]) >= tier)
 

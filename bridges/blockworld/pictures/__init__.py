@@ -1,1 +1,1 @@
-"""What the eye sees: the picture, and classes of what is in view."""
+"""The picture that the player sees, and the classes of things in view."""

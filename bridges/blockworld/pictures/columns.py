@@ -68,7 +68,7 @@ def row_of(s: Any, height: float, scale: float) -> int:
 
 @fast_inner
 def any_open(s: Any, first: int, end: int) -> bool:
-    """Whether one of the rows is still open."""
+    """True if one of the rows is still open."""
     place = s.column * s.tall
     for row in range(first, end):  # noqa: SIM110 - a generator would be slow here
         if get_float(s.depth, place + row) == FAR:

@@ -127,7 +127,7 @@ _FIRST_LOG, _LAST_LOG = 13, 16
 
 @fast_inner
 def has_needs(w: World, recipe: int) -> bool:
-    """Whether the inventory contains all that a recipe needs."""
+    """True if the inventory contains all that a recipe needs."""
     for n in range(MAX_NEEDS):
         need, missing = whole(NEEDS[recipe, n]), whole(NEEDS_COUNT[recipe, n])
         for slot in range(SLOTS):

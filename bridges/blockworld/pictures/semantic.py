@@ -46,7 +46,6 @@ CLASSES: tuple[str, ...] = (
 )
 """The classes: the meaning of an ``id``. Their order is fixed: recorded data refers to it."""
 
-NOTHING_SEEN = 0
 DROP_CLASS = CLASSES.index("drop")
 FIRST_SHEEP = CLASSES.index("sheep_white")
 _BEFORE_COW = CLASSES.index("cow") - (SHEEP + 1)
@@ -80,9 +79,9 @@ for _name, _blocks in _MEMBERS.items():
 CLASS_OF.flags.writeable = False
 
 SEEN = CLASS_OF > 0
-"""Whether a ray ends at each block."""
+"""True if a ray ends at each block."""
 OPAQUE = np.array([form == b.CUBE for form in b.FORM])
-"""Whether each block hides what is behind it: plants, liquids and glass do not."""
+"""True if each block hides what is behind it: plants, liquids and glass do not."""
 OPAQUE[[b.GLASS, b.EDGE]] = False
 OPAQUE.flags.writeable = SEEN.flags.writeable = False
 
@@ -179,7 +178,7 @@ def first_block(
 def free_way(
     w: World, eye: tuple[float, float, float], x: float, y: float, z: float, last: bool
 ) -> bool:
-    """Whether nothing opaque is between the eye and the point ``(x, y, z)`` from it.
+    """True if nothing opaque is between the eye and the point ``(x, y, z)`` from it.
 
     ``last`` says whether the point's own column counts: not for points of a block there. Equivalent
     to ``first_block``, but by column, which is faster if only that is needed.
@@ -215,7 +214,7 @@ def free_way(
 
 @inner
 def _opaque_between(w: World, column: int, low: float, high: float, height: int) -> bool:
-    """Whether a column has an opaque block between two heights; its own height is given."""
+    """True if a column has an opaque block between two heights; its own height is given."""
     top = min(int(np.floor(high)), height - 1)
     for cell in range(max(int(np.floor(low)), 0), top + 1):
         if OPAQUE[w.blocks[column * HEIGHT + cell]]:
@@ -259,13 +258,13 @@ def liquid_at(w: World, x: float, y: float, z: float) -> int:
 
 @inner
 def within_edge(x: float, z: float) -> bool:
-    """Whether a point is inside the world's edge: a ray may begin there."""
+    """True if a point is inside the world's edge: a ray may begin there."""
     return 1.0 <= x < SIZE - 1.0 and 1.0 <= z < SIZE - 1.0
 
 
 @inner
 def in_view(right: float, up: float, ahead: float, down_sine: float, down_cosine: float) -> bool:
-    """Whether a point is in the field of view, from its offset to the eye.
+    """True if a point is in the field of view, from its offset to the eye.
 
     ``right`` and ``ahead`` are level, along the yaw; the pitch is given by its sine and cosine.
     """
@@ -276,7 +275,7 @@ def in_view(right: float, up: float, ahead: float, down_sine: float, down_cosine
 
 @inner
 def in_sight(w: World, eye: tuple[float, float, float], n: int, view: Any) -> bool:
-    """Whether the player sees creature ``n``: its head, its middle or its feet.
+    """True if the player sees creature ``n``: its head, its middle or its feet.
 
     ``view`` are the sines and cosines of yaw and pitch, see ``looks``.
     """

@@ -1,25 +1,26 @@
 """Textures of blocks, icons of items and boxes of creatures; see ``bridges.atlas``.
 
-A creature's box is given in sixteenths of a block from the middle of its feet, before rotation:
+A creature's box, in ``data/bodies.yaml``, is given from the middle of its feet, before rotation:
 ``x`` to its right, ``y`` up, ``z`` ahead. Its front has a picture of its own; all other faces share
 one.
 """
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bridges.atlas import SIDE, TEXELS, Atlas, read_tiles
 from bridges.blockworld.compiled import fast_inner
-from bridges.blockworld.rules.blocks import BLOCKS, FORM, MAX_BLOCKS, PLANT
+from bridges.blockworld.rules.blocks import BLOCKS, DATA, FORM, MAX_BLOCKS, PLANT
 from bridges.blockworld.rules.factors import BIOMES
 from bridges.blockworld.rules.items import MAX_ITEMS
-from bridges.blockworld.rules.species import COATS
+from bridges.blockworld.rules.species import COATS, NAMES
+from rollout.yaml12 import load_yaml
 
-DATA = Path(__file__).parents[1] / "data"
 _ATLAS = Atlas(DATA / "textures.png")
 
 
@@ -88,124 +89,17 @@ def icon_texel(item: int, u: float, v: float) -> int:
 
 # creatures ----------------------------------------------------------------------------------------
 
-_NAMES = (
-    "wool", "sheep", "sheep face", "cow", "cow face", "cow leg", "horn", "pig", "pig face", "snout",
-    "feather", "chicken face", "beak", "wattle", "zombie", "zombie face", "shirt", "trousers",
-    "bone", "skull", "ribs", "bow", "spider", "spider face", "arrow", "flight",
-)  # fmt: skip
-_SKIN = {name: number for number, name in enumerate(_NAMES)}
+_BODIES: Mapping[str, Any] = load_yaml(DATA / "bodies.yaml", ours=True)
+_SKIN = {name: number for number, name in enumerate(_BODIES["skins"])}
 """Number of each skin in ``data/skins.png``, row by row."""
 SKINS = read_tiles(DATA / "skins.png", 8, 8).reshape(-1) & 0xFFFFFF
 """Texels ``red << 16 | green << 8 | blue``, by ``skin * 64 + row * 8 + column``."""
-assert len(SKINS) == 64 * len(_NAMES)
+assert len(SKINS) == 64 * len(_SKIN)
 
-COAT_COLOURS = (
-    np.array(
-        [
-            (250, 252, 252),
-            (158, 158, 152),
-            (84, 88, 92),
-            (40, 40, 46),
-            (126, 82, 48),
-            (240, 148, 176),
-            (252, 214, 62),
-            (92, 184, 226),
-        ],
-        np.float64,
-    )
-    / 240.0
-)
+COAT_COLOURS = np.array([_BODIES["coats"][coat] for coat in COATS], np.float64) / 240.0
 """Reflectance of the wool of each coat, in the order of ``COATS``."""
-assert len(COAT_COLOURS) == len(COATS)
 
-_Box = tuple[float, float, float, float, float, float, str, str, int, int]
-"""Least x, y, z and greatest x, y, z; skin, skin of the front; the swing when the creature walks;
-whether its colour is the coat's."""
-
-
-def _legs(x: float, z: float, size: float, high: float, skin: str) -> list[_Box]:
-    """Returns four legs, which swing in two pairs."""
-    h = size / 2
-    return [
-        (a * x - h, 0, b * z - h, a * x + h, high, b * z + h, skin, skin, a * b, 0)
-        for a in (-1, 1)
-        for b in (-1, 1)
-    ]
-
-
-def _two(x: float, box: tuple[float, float, float], skin: str, swing: int) -> list[_Box]:
-    """Returns a pair of limbs beside the middle: height from and to, and width."""
-    low, high, size = box
-    h = size / 2
-    return [(a * x - h, low, -h, a * x + h, high, h, skin, skin, a * swing, 0) for a in (-1, 1)]
-
-
-def _spider() -> list[_Box]:
-    made: list[_Box] = [
-        (-4, 4, 3, 4, 12, 11, "spider", "spider face", 0, 0),
-        (-3, 5, -3, 3, 11, 3, "spider", "spider", 0, 0),
-        (-5, 4, -14, 5, 13, -3, "spider", "spider", 0, 0),
-    ]
-    for n, z in enumerate((-5.0, -1.5, 2.0, 5.5)):
-        swing = 1 if n % 2 else -1
-        made.append((-11, 8, z, 11, 9.5, z + 1.5, "spider", "spider", 0, 0))
-        made += [
-            (x - 0.8, 0, z, x + 0.8, 9, z + 1.5, "spider", "spider", swing, 0) for x in (-11, 11)
-        ]
-    return made
-
-
-_BOXES: tuple[list[_Box], ...] = (
-    [],
-    [  # sheep
-        (-5, 8.5, -8, 5, 19, 8, "wool", "wool", 0, 1),
-        (-3, 14, 7, 3, 20, 13.5, "sheep", "sheep face", 0, 0),
-        (-3.6, 17.5, 6, 3.6, 21, 12, "wool", "wool", 0, 1),
-        *_legs(3, 5, 3.6, 9, "sheep"),
-    ],
-    [  # cow
-        (-6, 10, -9, 6, 20, 9, "cow", "cow", 0, 0),
-        (-4, 13, 8, 4, 21, 14, "cow", "cow face", 0, 0),
-        (-5.2, 19.5, 9.5, -4, 22.5, 11, "horn", "horn", 0, 0),
-        (4, 19.5, 9.5, 5.2, 22.5, 11, "horn", "horn", 0, 0),
-        *_legs(4, 6, 4, 10, "cow leg"),
-    ],
-    [  # pig
-        (-5, 5, -8, 5, 13, 7, "pig", "pig", 0, 0),
-        (-4, 6, 6, 4, 14, 13, "pig", "pig face", 0, 0),
-        (-2, 7, 13, 2, 10, 14.2, "pig", "snout", 0, 0),
-        *_legs(3, 5, 4, 5, "pig"),
-    ],
-    [  # chicken
-        (-3, 3, -4, 3, 8, 4, "feather", "feather", 0, 0),
-        (-2, 7, 2.5, 2, 11.5, 5.5, "feather", "chicken face", 0, 0),
-        (-1.5, 8.3, 5.5, 1.5, 9.8, 7.5, "beak", "beak", 0, 0),
-        (-0.8, 6.8, 5.2, 0.8, 8.3, 6.4, "wattle", "wattle", 0, 0),
-        (-3.8, 4, -3, -3, 7.6, 3, "feather", "feather", 0, 0),
-        (3, 4, -3, 3.8, 7.6, 3, "feather", "feather", 0, 0),
-        *_two(1.6, (0, 3, 1.0), "beak", 1),
-    ],
-    [  # zombie
-        (-4, 11.5, -2, 4, 23.5, 2, "shirt", "shirt", 0, 0),
-        (-4, 23.5, -4, 4, 31.2, 4, "zombie", "zombie face", 0, 0),
-        (-8, 19.5, -2, -4, 23.5, 10, "zombie", "zombie", 0, 0),
-        (4, 19.5, -2, 8, 23.5, 10, "zombie", "zombie", 0, 0),
-        *_two(2.05, (0, 11.5, 4), "trousers", 1),
-    ],
-    [  # skeleton
-        (-4, 12, -1.5, 4, 24, 1.5, "ribs", "ribs", 0, 0),
-        (-4, 24, -4, 4, 31.8, 4, "bone", "skull", 0, 0),
-        (-6, 20, -1, -4, 22, 9, "bone", "bone", 0, 0),
-        (4, 20, -1, 6, 22, 9, "bone", "bone", 0, 0),
-        (4.4, 14, 9, 5.6, 28, 10.2, "bow", "bow", 0, 0),
-        *_two(2, (0, 12, 2), "bone", 1),
-    ],
-    _spider(),
-    [  # arrow
-        (-0.6, -0.6, -8, 0.6, 0.6, 6, "arrow", "bone", 0, 0),
-        (-1.4, -1.4, -8, 1.4, 1.4, -5, "flight", "flight", 0, 0),
-    ],
-)
+_BOXES = [[], *(_BODIES["bodies"][name] for name in (*NAMES, "arrow"))]
 ARROW = len(_BOXES) - 1
 """Number of the arrow, after those of the species."""
 
@@ -223,4 +117,4 @@ BOX_REACH = np.array(
         for boxes in _BOXES
     ]
 ) * (1.5 / 16.0)
-"""How far from its middle a creature reaches, in blocks."""
+"""Distance from its middle that a creature reaches, in blocks."""

@@ -176,7 +176,7 @@ def find_lamps(w: World, s: Any) -> None:
 
 @fast_inner
 def open_at(w: World, column: int, y: int) -> bool:
-    """Whether nothing but a plant is above a cell, or in it."""
+    """True if nothing but a plant is above a cell, or in it."""
     height = w.heights[column]
     # y 31 is always air: the cell is in the world wherever the second part is evaluated
     return bool(y >= height or (y == height - 1 and FORM[w.blocks[column * HEIGHT + y]] == PLANT))

@@ -1,4 +1,4 @@
-"""What the player aims at: the first block, or the first creature, along its look."""
+"""The target of the player: the first block, or the first creature, along its look."""
 
 from __future__ import annotations
 

@@ -175,7 +175,7 @@ def lone_hut(w: World, p: Plan) -> None:
 
 @inner
 def _kept(p: Plan, x: int, z: int, radius: int) -> bool:
-    """Whether any column of a square is reserved."""
+    """True if any column of a square is reserved."""
     for i in range(x - radius, x + radius + 1):
         for k in range(z - radius, z + radius + 1):
             if p.keep[i * SIZE + k] != 0:
@@ -214,7 +214,7 @@ def _settle_hut(w: World, p: Plan) -> None:
 
 @inner
 def _free(p: Plan, x: int, z: int) -> bool:
-    """Whether furniture may stand on a column: inside, not at the player or the door."""
+    """True if furniture may stand on a column: inside, not at the player or the door."""
     i, k = x - int(p.centre_x), z - int(p.centre_z)
     if abs(i) > _IN or abs(k) > _IN:
         return False

@@ -1,4 +1,4 @@
-"""Where bodies fit, how far they can move, and which liquids they are in.
+"""Collision: positions where bodies fit, free distances, and liquids that bodies are in.
 
 A body is an axis-aligned box on a square base: ``x`` and ``z`` are the middle of the base, ``y``
 its lowest point. A box overlaps a block only by more than ``TOUCH``: positions of creatures are
@@ -25,7 +25,7 @@ SURFACE = 8.0 / 9.0
 
 @inner
 def any_solid(w: World, i0: int, i1: int, j0: int, j1: int, k0: int, k1: int) -> bool:
-    """Whether there is a solid block in a range of blocks, both ends included.
+    """True if there is a solid block in a range of blocks, both ends included.
 
     Columns must be in the world. Everything below the world is solid; above it only the edge is.
     """
@@ -49,7 +49,7 @@ def floor(number: float) -> int:
 
 @inner
 def body_fits(w: World, x: float, y: float, z: float, width: float, height: float) -> bool:
-    """Whether a body can be at a position: in the world, and in no solid block."""
+    """True if a body can be at a position: in the world, and in no solid block."""
     half = width * 0.5 - TOUCH
     if x < half or z < half or x >= SIZE - half or z >= SIZE - half:
         return False
@@ -193,7 +193,7 @@ def liquid_depths(
 
 @inner
 def touches_cactus(w: World, x: float, y: float, z: float, width: float, height: float) -> bool:
-    """Whether a cactus touches a body: within a hundredth of a block."""
+    """True if a cactus touches a body: within a hundredth of a block."""
     half = width * 0.5 + 0.01
     top = min(floor(y + height), HEIGHT - 1)
     for i in range(max(floor(x - half), 0), min(floor(x + half), SIZE - 1) + 1):

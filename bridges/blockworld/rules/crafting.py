@@ -51,7 +51,7 @@ def _range(need: int) -> tuple[int, int]:
 
 @inner
 def there_is(w: World, recipe: int) -> bool:
-    """Whether a recipe exists in this world."""
+    """True if a recipe exists in this world."""
     return (whole(w.recipes) >> recipe) & 1 == 1
 
 

@@ -113,7 +113,7 @@ def add_creature(w: World, kind: int, x: float, y: float, z: float) -> int:
 
 @inner
 def sees_player(w: World, n: int) -> bool:
-    """Whether no solid block is between a creature's eyes and the player's."""
+    """True if no solid block is between a creature's eyes and the player's."""
     x, z = np.float64(w.c_x[n]), np.float64(w.c_z[n])
     y = np.float64(w.c_y[n]) + _EYES * np.float64(TALL[whole(w.c_kind[n])])
     return free_share(w, x, y, z, w.x - x, w.y + eye_height(w) - y, w.z - z) >= 1.0
@@ -121,7 +121,7 @@ def sees_player(w: World, n: int) -> bool:
 
 @inner
 def _choose(w: World, n: int) -> None:
-    """Lets a creature whose time is up make a new decision."""
+    """Makes a new decision for a creature whose time is up."""
     if w.c_mode[n] == IDLE and int(3 * chance(w)) > 0:
         w.c_mode[n] = WANDER
         w.c_yaw[n] = 360.0 * chance(w) - 180.0
@@ -135,7 +135,7 @@ def _choose(w: World, n: int) -> None:
 
 @inner
 def _notice(w: World, n: int, kind: int, distance: float) -> None:
-    """Lets a hostile creature notice the player, or remember it."""
+    """Updates whether a hostile creature notices or remembers the player."""
     chasing = w.c_mode[n] == CHASE
     if distance > NOTICE or w.dead:
         return
@@ -170,7 +170,7 @@ def _shoot(w: World, n: int) -> None:
 
 @inner
 def _attack(w: World, n: int, kind: int, dx: float, dz: float, flat: float) -> None:
-    """Lets a creature that chases the player strike, leap or shoot if it can."""
+    """Makes a creature that chases the player strike, leap or shoot if it can."""
     if kind == SKELETON:
         if w.c_attack[n] == 0 and w.c_timer[n] > _SEEN_TICKS and flat < NOTICE:
             _shoot(w, n)
@@ -214,7 +214,7 @@ def _chase(w: World, n: int, kind: int, think: bool) -> float:
 
 @inner
 def _mind(w: World, n: int, kind: int, think: bool) -> float:
-    """Lets a creature decide; returns its step in this tick."""
+    """Decides for a creature; returns its step in this tick."""
     mode = whole(w.c_mode[n])
     if mode == CHASE:
         return _chase(w, n, kind, think)
@@ -331,7 +331,7 @@ _LAVA_COST, _LAVA_BURN_TICKS = 4.0, 300
 
 @inner
 def daylight(w: World, n: int) -> bool:
-    """Whether it is day with open sky above a creature's head; water counts as shade."""
+    """True if it is day with open sky above a creature's head; water counts as shade."""
     if whole(w.time) % DAY >= DAY // 2:
         return False
     x, y, z = np.float64(w.c_x[n]), np.float64(w.c_y[n]), np.float64(w.c_z[n])
@@ -343,7 +343,7 @@ def daylight(w: World, n: int) -> bool:
 
 @inner
 def safe_ahead(w: World, n: int, kind: int, yaw: float) -> bool:
-    """Whether it is safe for a creature to continue along ``yaw``.
+    """True if it is safe for a creature to continue along ``yaw``.
 
     It avoids lava, cacti, water deeper than one block unless it already swims, and steps down of
     more than three blocks. A wall is safe: it only stops the creature.
@@ -373,7 +373,7 @@ def safe_ahead(w: World, n: int, kind: int, yaw: float) -> bool:
 
 @inner
 def _stands_still(w: World, n: int, kind: int) -> bool:
-    """Whether a creature that does not step would not move."""
+    """True if a creature that does not step would not move."""
     if not w.c_ground[n] or w.c_vx[n] != 0.0 or w.c_vz[n] != 0.0 or w.c_vy[n] > 0.0:
         return False
     x, y, z = np.float64(w.c_x[n]), np.float64(w.c_y[n]), np.float64(w.c_z[n])
@@ -389,7 +389,7 @@ def _stands_still(w: World, n: int, kind: int) -> bool:
 
 @inner
 def _obstructed(w: World, n: int, kind: int, swims: bool, stands: bool) -> None:
-    """Lets a creature that ran into an obstacle climb it, or turn."""
+    """Makes a creature that ran into an obstacle climb it, or turn."""
     if not swims and not stands:
         return
     yaw = np.float64(w.c_yaw[n])

@@ -48,7 +48,7 @@ _ALMOST_ONE = 0.9999
 
 @inner
 def yields(block: int, item: int) -> bool:
-    """Whether breaking a block with an item yields its drop."""
+    """True if breaking a block with an item yields its drop."""
     tier = whole(LEAST_TIER[block])
     return tier == 0 or (TOOL[item] == BEST_TOOL[block] and whole(TIER[item]) >= tier)
 

@@ -68,7 +68,7 @@ def spawn_drop(w: World, item: int, count: int, wear: int, x: float, y: float, z
 
 @inner
 def _rests(w: World, n: int, x: float, y: float, z: float) -> bool:
-    """Whether an item is at rest on the ground."""
+    """True if an item is at rest on the ground."""
     if w.d_vx[n] != 0.0 or w.d_vy[n] != 0.0 or w.d_vz[n] != 0.0:
         return False
     near = DROP_WIDTH * 0.5 - 0.001

@@ -1,4 +1,10 @@
-"""What the player starts with: health, tools, armour, a kit, and clutter."""
+"""Worlds built from orders.
+
+Everything visible at the start is determined by the state. Each part of a world is drawn from a
+hash of the factors that concern it: the ground and plants from terrain and biome; the positions of
+the player and its subject from these and subject, number, distance and bearing, and obstacles
+between them are removed; the other creatures, the clutter and the sky each from their own.
+"""
 
 from __future__ import annotations
 

@@ -223,7 +223,7 @@ def _use_block(w: World, at: int) -> bool:
 
 @inner
 def _monster_near(w: World) -> bool:
-    """Whether a hostile creature is within 8 blocks of the player."""
+    """True if a hostile creature is within 8 blocks of the player."""
     for n in range(MAX_CREATURES):
         if HOSTILE[whole(w.c_kind[n])]:
             dx, dy, dz = float(w.c_x[n]) - w.x, float(w.c_y[n]) - w.y, float(w.c_z[n]) - w.z
@@ -317,7 +317,7 @@ def place_block(w: World, block: int, at: int, face: int) -> bool:
 
 @inner
 def _free(w: World, at: int, block: int) -> bool:
-    """Whether a block can stand in a cell."""
+    """True if a block can stand in a cell."""
     y = at % HEIGHT
     if y < 1 or y > HIGHEST or not REPLACEABLE[whole(w.blocks[at])]:
         return False
@@ -328,7 +328,7 @@ def _free(w: World, at: int, block: int) -> bool:
 
 @inner
 def _occupied(w: World, at: int) -> bool:
-    """Whether the player or a creature is in a cell."""
+    """True if the player or a creature is in a cell."""
     column, y = at // HEIGHT, float(at % HEIGHT)
     x, z = column // SIZE + 0.5, column % SIZE + 0.5
     reach, tall = 0.5 + SLIM / 2, SNEAKING if w.sneaking else STANDING

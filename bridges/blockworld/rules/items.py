@@ -1,9 +1,10 @@
 """The items and the recipes: their numbers and properties.
 
-An item whose number is below ``MAX_BLOCKS`` is the block of that number; tools, armour, food and
-materials follow. Attack damage, mining speed, durability, protection, nourishment, ingredients and
-yields are those of Minecraft 1.16. Shapes are not needed: a recipe is a button that takes its
-ingredients from the inventory, as in Minecraft's recipe book.
+``data/items.yaml`` and ``data/recipes.yaml`` have them. An item whose number is below
+``MAX_BLOCKS`` is the block of that number; tools, armour, food and materials follow. Attack damage,
+mining speed, durability, protection, nourishment, ingredients and yields are those of Minecraft
+1.16. Shapes are not needed: a recipe is a button that takes its ingredients from the inventory, as
+in Minecraft's recipe book.
 """
 
 from __future__ import annotations
@@ -13,52 +14,24 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bridges.blockworld.rules.blocks import (
-    AXE,
     BLOCKS,
+    DATA,
     LOGS,
     MAX_BLOCKS,
     NO_TOOL,
-    PICKAXE,
-    SHOVEL,
-    SWORD,
+    TOOL_KINDS,
+    table,
 )
+from bridges.blockworld.rules.blocks import NUMBER as BLOCK_NUMBER
 from rollout.errors import UnknownNameError
+from rollout.yaml12 import load_yaml
 
 TIERS = ("wooden", "stone", "iron", "golden", "diamond")
 TOOLS = ("sword", "pickaxe", "axe", "shovel")
 ARMOUR_TIERS = ("leather", "golden", "chainmail", "iron", "diamond")
 ARMOUR_PIECES = ("helmet", "chestplate", "leggings", "boots")
-
-_KINDS = {"sword": SWORD, "pickaxe": PICKAXE, "axe": AXE, "shovel": SHOVEL}
-# Mining tier of each material; gold mines fast and yields as little as wood.
-_MINING_TIER = {"wooden": 1, "stone": 2, "iron": 3, "golden": 1, "diamond": 4}
-_SPEED = {"wooden": 2.0, "stone": 4.0, "iron": 6.0, "golden": 12.0, "diamond": 8.0}
-_DURABILITY = {"wooden": 59, "stone": 131, "iron": 250, "golden": 32, "diamond": 1561}
-# Damage of a full blow, and the cooldown in seconds.
-_DAMAGE = {
-    "sword": {"wooden": 4.0, "stone": 5.0, "iron": 6.0, "golden": 4.0, "diamond": 7.0},
-    "axe": {"wooden": 7.0, "stone": 9.0, "iron": 9.0, "golden": 7.0, "diamond": 9.0},
-    "pickaxe": {"wooden": 2.0, "stone": 3.0, "iron": 4.0, "golden": 2.0, "diamond": 5.0},
-    "shovel": {"wooden": 2.5, "stone": 3.5, "iron": 4.5, "golden": 2.5, "diamond": 5.5},
-}
-_BLOWS_PER_SECOND = {
-    "sword": dict.fromkeys(TIERS, 1.6),
-    "axe": {"wooden": 0.8, "stone": 0.8, "iron": 0.9, "golden": 1.0, "diamond": 1.0},
-    "pickaxe": dict.fromkeys(TIERS, 1.2),
-    "shovel": dict.fromkeys(TIERS, 1.0),
-}
-_PROTECTION = {
-    "leather": (1, 3, 2, 1),
-    "golden": (2, 5, 3, 1),
-    "chainmail": (2, 5, 4, 1),
-    "iron": (2, 6, 5, 2),
-    "diamond": (3, 8, 6, 3),
-}
-_ARMOUR_DURABILITY = {"leather": 5, "golden": 7, "chainmail": 15, "iron": 15, "diamond": 33}
-_PIECE_DURABILITY = (11, 16, 15, 13)
 
 
 @dataclass(frozen=True)
@@ -96,73 +69,19 @@ class Item:
     fuel: int = 0
 
 
-_BLOCK_FUEL = {
-    "oak_planks": 300,
-    "oak_log": 300,
-    "birch_log": 300,
-    "spruce_log": 300,
-    "acacia_log": 300,
-    "crafting_table": 300,
-    "chest": 300,
-    "bookshelf": 300,
-}
+_ROWS: Mapping[str, Mapping[str, Any]] = load_yaml(DATA / "items.yaml", ours=True)
 
 
-def _items() -> tuple[Item, ...]:
-    items = [
-        Item(b.name, 1 if b.name == "bed" else 64, fuel=_BLOCK_FUEL.get(b.name, 0)) for b in BLOCKS
-    ]
-    items += [Item("") for _ in range(MAX_BLOCKS - len(items))]  # room for more blocks
-    items += [
-        Item("stick", fuel=100),
-        Item("coal", fuel=1600),
-        Item("charcoal", fuel=1600),
-        *(Item(n) for n in ("iron_ingot", "gold_ingot", "diamond", "leather", "feather")),
-        *(Item(n) for n in ("string", "bone", "arrow", "wheat", "flint")),
-        Item("apple", food=4, saturation=2.4),
-        Item("bread", food=5, saturation=6.0),
-        Item("beef", food=3, saturation=1.8),
-        Item("cooked_beef", food=8, saturation=12.8),
-        Item("porkchop", food=3, saturation=1.8),
-        Item("cooked_porkchop", food=8, saturation=12.8),
-        Item("mutton", food=2, saturation=1.2),
-        Item("cooked_mutton", food=6, saturation=9.6),
-        Item("chicken", food=2, saturation=1.2),
-        Item("cooked_chicken", food=6, saturation=7.2),
-        Item("rotten_flesh", food=4, saturation=0.8),
-        Item("spider_eye", food=2, saturation=3.2),
-        Item("shield", 1, durability=336),
-    ]
-    for tool in TOOLS:
-        items += [
-            Item(
-                f"{tier}_{tool}",
-                1,
-                tool=_KINDS[tool],
-                tier=_MINING_TIER[tier],
-                speed=1.5 if tool == "sword" else _SPEED[tier],
-                damage=_DAMAGE[tool][tier],
-                blows_per_s=_BLOWS_PER_SECOND[tool][tier],
-                durability=_DURABILITY[tier],
-                fuel=200 if tier == "wooden" else 0,
-            )
-            for tier in TIERS
-        ]
-    for tier in ARMOUR_TIERS:
-        items += [
-            Item(
-                f"{tier}_{piece}",
-                1,
-                armour=slot,
-                protection=_PROTECTION[tier][slot],
-                durability=_ARMOUR_DURABILITY[tier] * _PIECE_DURABILITY[slot],
-            )
-            for slot, piece in enumerate(ARMOUR_PIECES)
-        ]
-    return tuple(items)
+def _read(name: str) -> Item:
+    row = _ROWS.get(name, {})
+    return Item(name, **{**row, "tool": TOOL_KINDS.index(row.get("tool", ""))})
 
 
-ITEMS = _items()
+ITEMS = (
+    *(_read(block.name) for block in BLOCKS),
+    *(Item("") for _ in range(MAX_BLOCKS - len(BLOCKS))),  # room for more blocks
+    *(_read(name) for name in _ROWS if name not in BLOCK_NUMBER),
+)
 NUMBER = {item.name: number for number, item in enumerate(ITEMS) if item.name}
 """Number of each item by its name."""
 
@@ -173,27 +92,20 @@ NOTHING = 0
 """The item of an empty slot: the air block."""
 
 
-def _table(dtype: type[np.generic], values: list[float]) -> NDArray[Any]:
-    table = np.zeros(MAX_ITEMS, dtype)
-    table[: len(values)] = values
-    table.flags.writeable = False
-    return table
-
-
 # Tables for compiled code, by number of the item.
-STACK = _table(np.uint8, [i.stack for i in ITEMS])
-TOOL = _table(np.uint8, [i.tool for i in ITEMS])
-TIER = _table(np.uint8, [i.tier for i in ITEMS])
-SPEED = _table(np.float32, [i.speed for i in ITEMS])
-DAMAGE = _table(np.float32, [i.damage for i in ITEMS])
-BLOW_TICKS = _table(np.float32, [20.0 / i.blows_per_s for i in ITEMS])
-DURABILITY = _table(np.int16, [i.durability for i in ITEMS])
-WORN_IN = _table(np.int8, [i.armour for i in ITEMS])
-PROTECTION = _table(np.uint8, [i.protection for i in ITEMS])
-FOOD = _table(np.uint8, [i.food for i in ITEMS])
-SATURATION = _table(np.float32, [i.saturation for i in ITEMS])
-FUEL = _table(np.int16, [i.fuel for i in ITEMS])
-DROP = _table(np.uint8, [NUMBER.get(b.yields, NOTHING) if b.yields else NOTHING for b in BLOCKS])
+STACK = table(np.uint8, [i.stack for i in ITEMS], MAX_ITEMS)
+TOOL = table(np.uint8, [i.tool for i in ITEMS], MAX_ITEMS)
+TIER = table(np.uint8, [i.tier for i in ITEMS], MAX_ITEMS)
+SPEED = table(np.float32, [i.speed for i in ITEMS], MAX_ITEMS)
+DAMAGE = table(np.float32, [i.damage for i in ITEMS], MAX_ITEMS)
+BLOW_TICKS = table(np.float32, [20.0 / i.blows_per_s for i in ITEMS], MAX_ITEMS)
+DURABILITY = table(np.int16, [i.durability for i in ITEMS], MAX_ITEMS)
+WORN_IN = table(np.int8, [i.armour for i in ITEMS], MAX_ITEMS)
+PROTECTION = table(np.uint8, [i.protection for i in ITEMS], MAX_ITEMS)
+FOOD = table(np.uint8, [i.food for i in ITEMS], MAX_ITEMS)
+SATURATION = table(np.float32, [i.saturation for i in ITEMS], MAX_ITEMS)
+FUEL = table(np.int16, [i.fuel for i in ITEMS], MAX_ITEMS)
+DROP = table(np.uint8, [NUMBER.get(b.yields, NOTHING) for b in BLOCKS], MAX_ITEMS)
 """Item that each block yields, by number of the block; ``NOTHING`` for none."""
 
 
@@ -214,7 +126,7 @@ class Recipe:
     """One recipe.
 
     Attributes:
-        name: of what is made, unique with ``where``.
+        name: of what is made.
         where: ``HAND``, ``TABLE`` or ``FURNACE_FIRE``. Recipes of the hand can be made at a table
             as well.
         makes: item made.
@@ -229,41 +141,10 @@ class Recipe:
     needs: Mapping[str, int]
 
 
-def _tool(tier: str, material: str, tool: str, pieces: int, sticks: int) -> Recipe:
-    return Recipe(f"{tier}_{tool}", TABLE, f"{tier}_{tool}", 1, {material: pieces, "stick": sticks})
-
-
-def _cooked(made: str, raw: str) -> Recipe:
-    return Recipe(made, FURNACE_FIRE, made, 1, {raw: 1})
-
-
-RECIPES: tuple[Recipe, ...] = (
-    Recipe("oak_planks", HAND, "oak_planks", 4, {ANY_LOG: 1}),
-    Recipe("stick", HAND, "stick", 4, {"oak_planks": 2}),
-    Recipe("crafting_table", HAND, "crafting_table", 1, {"oak_planks": 4}),
-    Recipe("torch", HAND, "torch", 4, {"stick": 1, "coal": 1}),
-    _tool("wooden", "oak_planks", "pickaxe", 3, 2),
-    _tool("stone", "cobblestone", "pickaxe", 3, 2),
-    _tool("iron", "iron_ingot", "pickaxe", 3, 2),
-    _tool("wooden", "oak_planks", "sword", 2, 1),
-    _tool("stone", "cobblestone", "sword", 2, 1),
-    _tool("iron", "iron_ingot", "sword", 2, 1),
-    _tool("wooden", "oak_planks", "axe", 3, 2),
-    _tool("stone", "cobblestone", "axe", 3, 2),
-    Recipe("furnace", TABLE, "furnace", 1, {"cobblestone": 8}),
-    Recipe("chest", TABLE, "chest", 1, {"oak_planks": 8}),
-    Recipe("bed", TABLE, "bed", 1, {"oak_planks": 3, "wool": 3}),
-    Recipe("bread", TABLE, "bread", 1, {"wheat": 3}),
-    Recipe("shield", TABLE, "shield", 1, {"oak_planks": 6, "iron_ingot": 1}),
-    _cooked("cooked_beef", "beef"),
-    _cooked("cooked_porkchop", "porkchop"),
-    _cooked("cooked_mutton", "mutton"),
-    _cooked("cooked_chicken", "chicken"),
-    _cooked("iron_ingot", "iron_ore"),
-    _cooked("gold_ingot", "gold_ore"),
-    _cooked("glass", "sand"),
-    _cooked("stone", "cobblestone"),
-    _cooked("charcoal", ANY_LOG),
+_PLACES = ("hand", "table", "furnace")
+RECIPES = tuple(
+    Recipe(name, _PLACES.index(row["where"]), name, row.get("count", 1), row["needs"])
+    for name, row in load_yaml(DATA / "recipes.yaml", ours=True).items()
 )
 
 MAX_NEEDS = 2

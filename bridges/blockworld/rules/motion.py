@@ -1,4 +1,4 @@
-"""How the player moves: Minecraft 1.16's formulae, tick by tick.
+"""Motion of the player, tick by tick, by Minecraft 1.16's formulae.
 
 Resulting speeds: walking 4.317, sprinting 5.612, sneaking 1.295 blocks per second; a jump rises
 1.252 blocks.

@@ -121,7 +121,7 @@ def grow_tree(w: World, p: Plan, x: int, z: int, kind: int) -> None:
 
 @inner
 def _fertile(w: World, p: Plan, x: int, z: int) -> bool:
-    """Whether a trunk may stand on a column."""
+    """True if a trunk may stand on a column."""
     column = x * SIZE + z
     ground = int(p.ground[column])
     if ground == 0 or ground > CEILING - 7 or p.keep[column] != 0:

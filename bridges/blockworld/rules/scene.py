@@ -119,7 +119,7 @@ def _set_places(p: Plan, o: Any, distance: float, dx: float, dz: float) -> None:
 
 @inner
 def _fits(p: Plan, o: Any, dx: float, dz: float) -> bool:
-    """Whether the two columns have the requested distance and bearing."""
+    """True if the two columns have the requested distance and bearing."""
     i, k = p.subject_x - p.player_x, p.subject_z - p.player_z
     distance = sqrt(float(i * i + k * k))
     if distance < o.nearest or distance >= o.farthest:
@@ -253,7 +253,7 @@ ELBOW_ROOM = 1.8
 
 @inner
 def _roomy(w: World, p: Plan, x: int, z: int, kind: int) -> bool:
-    """Whether a creature has room to stand in the middle of a column."""
+    """True if a creature has room to stand in the middle of a column."""
     ground = int(p.ground[x * SIZE + z])
     if ground == 0:
         return False
@@ -270,7 +270,7 @@ def _roomy(w: World, p: Plan, x: int, z: int, kind: int) -> bool:
 
 @inner
 def _crowded(w: World, x: int, z: int, gap: int) -> bool:
-    """Whether a creature stands fewer than ``gap`` columns away."""
+    """True if a creature stands fewer than ``gap`` columns away."""
     for n in range(MAX_CREATURES):
         if w.c_kind[n] > 0:
             away_x, away_z = abs(int(w.c_x[n]) - x), abs(int(w.c_z[n]) - z)

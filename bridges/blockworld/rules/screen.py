@@ -1,7 +1,7 @@
 """The screens: the inventory, a crafting table, a furnace.
 
 All have 9 columns and 7 rows of cells, with a cursor that the camera moves, 15 degrees per cell.
-Rows 0 and 1 are recipe buttons (``recipes.BUTTONS``). Row 2 contains the worn items and the off
+Rows 0 and 1 are recipe buttons (``items.BUTTONS``). Row 2 contains the worn items and the off
 hand (cells 0 to 4), or input, fuel and output of the furnace (cells 0 to 2). Rows 3 to 5 are the
 slots 9 to 35, row 6 is the hotbar.
 
@@ -136,7 +136,7 @@ def slot_under(w: World, column: int, row: int) -> int:
 
 @inner
 def _out_of_reach(w: World) -> bool:
-    """Whether the block that the screen belongs to is gone, or more than 8 blocks away."""
+    """True if the block that the screen belongs to is gone, or more than 8 blocks away."""
     screen, at = whole(w.screen), whole(w.screen_at)
     if screen == INVENTORY_SCREEN:
         return False

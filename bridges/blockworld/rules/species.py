@@ -1,15 +1,19 @@
 """The creatures: their numbers and properties.
 
-Health, size, damage and drops follow Minecraft 1.16, speeds are rounded from there.
+``data/species.yaml`` has them. Health, size, damage and drops follow Minecraft 1.16, speeds are
+rounded from there.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from bridges.blockworld.rules.blocks import DATA
 from bridges.blockworld.rules.items import NUMBER as ITEM
+from rollout.yaml12 import load_yaml
 
 SHEEP, COW, PIG, CHICKEN, ZOMBIE, SKELETON, SPIDER = range(1, 8)
 NOBODY = 0
@@ -42,18 +46,12 @@ class Species:
     run: float
     hostile: bool = False
     damage: float = 0.0
-    drops: tuple[tuple[str, int, int], ...] = ()
+    drops: Sequence[tuple[str, int, int]] = ()
 
 
-SPECIES: tuple[Species, ...] = (
+SPECIES = (
     Species("none", 0, 0, 0, 0, 0),
-    Species("sheep", 8, 0.9, 1.3, 1.2, 2.6, drops=(("wool", 1, 1), ("mutton", 1, 2))),
-    Species("cow", 10, 0.9, 1.4, 1.1, 2.5, drops=(("beef", 1, 3), ("leather", 0, 2))),
-    Species("pig", 10, 0.9, 0.9, 1.2, 2.6, drops=(("porkchop", 1, 3),)),
-    Species("chicken", 4, 0.4, 0.7, 1.0, 2.4, drops=(("chicken", 1, 1), ("feather", 0, 2))),
-    Species("zombie", 20, 0.6, 1.95, 1.2, 2.5, True, 3.0, (("rotten_flesh", 0, 2),)),
-    Species("skeleton", 20, 0.6, 1.99, 1.3, 2.6, True, 3.0, (("bone", 0, 2), ("arrow", 0, 2))),
-    Species("spider", 16, 1.4, 0.9, 1.4, 3.2, True, 2.0, (("string", 0, 2), ("spider_eye", 0, 1))),
+    *(Species(name, **row) for name, row in load_yaml(DATA / "species.yaml", ours=True).items()),
 )
 
 NAMES = tuple(s.name for s in SPECIES[1:])

@@ -1,4 +1,4 @@
-"""What the player knows about itself: its state, what it carries, where it looks."""
+"""Observations of the player's own state, inventory and direction of view."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ _RAIN_LIGHT, _THUNDER_LIGHT = 0.72, 0.46
 
 @inner
 def sky_brightness(w: World) -> float:
-    """Returns how bright the sky is by time and weather, 0 to 1: as in the picture (``rgb``)."""
+    """Returns the brightness of the sky by time and weather, 0 to 1, as in ``pictures.view``."""
     bright = cosine((int(w.time) - DAY // 4) * (360.0 / DAY)) * 1.7 + 0.55
     bright = min(max(bright, 0.0), 1.0)
     if w.weather == CLEAR:

@@ -219,7 +219,7 @@ def advance(worlds: Any, controls: Any, playing: Any, ticks: int, lo: int, hi: i
 
 @inner
 def stands_still(w: World) -> bool:
-    """Whether the player stands still after it ran into an obstacle."""
+    """True if the player stands still after it ran into an obstacle."""
     return bool(w.on_ground != 0 and w.vx * w.vx + w.vz * w.vz < _STILL)
 
 

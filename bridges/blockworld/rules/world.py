@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from bridges.blockworld.compiled import World, inner, whole
-from bridges.blockworld.rules.blocks import AIR, LIGHT, MAX_BLOCKS, TORCH
+from bridges.blockworld.rules.blocks import AIR, LIGHT, MAX_BLOCKS
 from bridges.blockworld.rules.factors import DESERT, SAVANNA, SNOWY
 from bridges.blockworld.rules.items import MAX_ITEMS
 
@@ -258,7 +258,7 @@ def place(x: int, y: int, z: int) -> int:
 
 @inner
 def inside(x: int, y: int, z: int) -> bool:
-    """Whether a block is in the world, its edge included."""
+    """True if a block is in the world, its edge included."""
     return 0 <= x < SIZE and 0 <= z < SIZE and 0 <= y < HEIGHT
 
 
@@ -310,9 +310,6 @@ def eye_height(w: World) -> float:
     return EYES_SNEAKING if w.sneaking else EYES
 
 
-TORCH_LIGHT = int(LIGHT[TORCH])
-
-
 # time and weather ---------------------------------------------------------------------------------
 
 _CLEAR_TICKS = (12_000, 180_000)
@@ -350,7 +347,7 @@ def clear_up(w: World) -> int:
 
 @inner
 def can_sleep_now(w: World) -> bool:
-    """Whether it is night, or thunders, so that the player can sleep."""
+    """True if it is night, or thunders, so that the player can sleep."""
     time, weather = whole(w.time), whole(w.weather)
     if weather == THUNDER:
         return True
@@ -360,7 +357,7 @@ def can_sleep_now(w: World) -> bool:
 
 @inner
 def rained_on(w: World, column: int, y: float) -> bool:
-    """Whether rain falls on a point of a column: bad weather, open sky, and a climate with rain."""
+    """True if rain falls on a point of a column: bad weather, open sky, and a climate with rain."""
     if whole(w.weather) == CLEAR or whole(w.heights[column]) > y:
         return False
     biome = whole(w.biome)

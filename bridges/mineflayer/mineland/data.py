@@ -1,4 +1,4 @@
-"""What MineLand's scripts handle: actions, observations, information on programs and the task."""
+"""Data of MineLand's scripts: actions, observations, information on programs and the task."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ class Fields:
 
 
 class Observation(Fields):
-    """What one agent perceives, with MineLand's field names; see docs/mineland.md.
+    """The observation of one agent, with MineLand's field names; see docs/mineland.md.
 
     Attributes:
         rgb: the picture, ``(3, height, width)`` uint8; empty when headless.
@@ -160,7 +160,7 @@ def observation(details: Mapping[str, Any], rgb: NDArray[np.uint8] | None) -> Ob
 
 
 class CodeInfo(Fields):
-    """How an agent's program goes: name, is_running, is_ready, code_error, last_code, code_tick."""
+    """State of a program: name, is_running, is_ready, code_error, last_code, code_tick."""
 
 
 @dataclass

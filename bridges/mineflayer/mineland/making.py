@@ -104,7 +104,7 @@ class TaskWorld:
         return seen, code, events, info.is_success or info.is_failed, info
 
     def add_an_agent(self, config: Mapping[str, Any] | None = None) -> None:
-        """Lets another agent join; see ``MineLand.add_an_agent``."""
+        """Adds an agent; see ``MineLand.add_an_agent``."""
         self.env.add_an_agent(config)
 
     def get_script(self) -> str:

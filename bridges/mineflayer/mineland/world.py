@@ -286,7 +286,7 @@ class MineLand:
         return seen, code, events, False, None
 
     def add_an_agent(self, config: Mapping[str, Any] | None = None) -> None:
-        """Lets another agent join at the spawn; from the next step on there is an action more.
+        """Adds an agent at the spawn; from the next step on there is an action more.
 
         Args:
             config: its name, ``{"name": ...}``; ``MineflayerBotN`` if None.

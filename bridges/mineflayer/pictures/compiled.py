@@ -16,12 +16,11 @@ from typing import Any, TypeVar
 
 import numba
 import numpy as np
-from llvmlite import ir
 from numba import carray
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
-from bridges.compilation import cache_root, compilation_lock, digest, keep_code
+from bridges.compilation import cache_root, compilation_lock, digest, keep_code, reader, writer
 
 # compilation --------------------------------------------------------------------------------------
 
@@ -33,13 +32,13 @@ _TYPES: Any = types  # numba's own annotations are incomplete
 @functools.cache
 def cache_folder() -> Path:
     """Returns the folder of the compiled code of this version of the sources."""
-    here = Path(__file__).parent
-    version = digest([*sorted(here.glob("*.py")), here.parents[1] / "atlas.py"])
+    here, bridges = Path(__file__).parent, Path(__file__).parents[2]
+    version = digest([*sorted(here.glob("*.py")), bridges / "atlas.py", bridges / "compilation.py"])
     return cache_root() / f"mineflayer-rgb-{version}"
 
 
 def one_at_a_time() -> AbstractContextManager[None]:
-    """Lets one process of the machine compile; the others wait, and load the result."""
+    """Returns the lock of compilation: one process compiles, others wait and load the result."""
     return compilation_lock(cache_folder())
 
 
@@ -112,48 +111,9 @@ colours of the hour; the ray in hand: ``dx``.. per block ahead, ``stretch`` its 
 ahead, ``red``.. what it has seen so far, ``share`` what is still to come, ``wet`` 1 in water,
 ``under`` 1 if it was lost where no sky is."""
 
-_BITS = {"u1": ir.IntType(8), "u2": ir.IntType(16), "i4": ir.IntType(32), "f8": ir.DoubleType()}
-
-
-def _loader(kind: str) -> Any:
-    """Returns an intrinsic that reads one element of an array at an address."""
-    inside = _BITS[kind]
-    given = types.float64 if kind == "f8" else types.int64
-
-    def load(context: Any, address: Any, index: Any) -> Any:
-        def generate(_context: Any, builder: Any, _signature: Any, values: Any) -> Any:
-            first = builder.inttoptr(values[0], inside.as_pointer())
-            found = builder.load(builder.gep(first, [values[1]]))
-            if kind == "f8":
-                return found
-            widen = builder.sext if kind == "i4" else builder.zext
-            return widen(found, ir.IntType(64))
-
-        return given(types.int64, types.int64), generate
-
-    return intrinsic(load)
-
-
-def _storer(kind: str) -> Any:
-    """Returns an intrinsic that writes one element of an array at an address."""
-    inside = _BITS[kind]
-    given = types.float64 if kind == "f8" else types.int64
-
-    def store(context: Any, address: Any, index: Any, value: Any) -> Any:
-        def generate(linked: Any, builder: Any, _signature: Any, values: Any) -> Any:
-            first = builder.inttoptr(values[0], inside.as_pointer())
-            new = values[2] if kind == "f8" else builder.trunc(values[2], inside)
-            builder.store(new, builder.gep(first, [values[1]]))
-            return linked.get_dummy_value()
-
-        return types.none(types.int64, types.int64, given), generate
-
-    return intrinsic(store)
-
-
-u1: Any = _loader("u1")
-u2: Any = _loader("u2")
-i4: Any = _loader("i4")
-f8: Any = _loader("f8")
-set_u1: Any = _storer("u1")
-set_f8: Any = _storer("f8")
+u1: Any = reader("u1", _TYPES.int64)
+u2: Any = reader("u2", _TYPES.int64)
+i4: Any = reader("i4", _TYPES.int64)
+f8: Any = reader("f8", _TYPES.float64)
+set_u1: Any = writer("u1", _TYPES.int64)
+set_f8: Any = writer("f8", _TYPES.float64)

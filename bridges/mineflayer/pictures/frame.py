@@ -170,7 +170,7 @@ def cloud_share(s: Any, x: float, y: float, z: float) -> float:
 
 @inner
 def in_disc(s: Any, x: float, y: float, z: float, side: float) -> bool:
-    """Whether a direction points at the sun (side 1) or the moon (-1), which are squares."""
+    """True if a direction points at the sun (side 1) or the moon (-1), which are squares."""
     ahead = (x * s.sun_x + y * s.sun_y) * side
     if ahead < 0.5:
         return False
@@ -180,7 +180,7 @@ def in_disc(s: Any, x: float, y: float, z: float, side: float) -> bool:
 
 @inner
 def is_star(s: Any, x: float, y: float, z: float) -> bool:
-    """Whether a star of the night is in a direction."""
+    """True if a star of the night is in a direction."""
     if s.day > 0.5 or y < 0.0:
         return False
     place = int(x * 90.0 + 100.0) * 7919 + int(y * 90.0) * 104729 + int(z * 90.0 + 100.0) * 1299709

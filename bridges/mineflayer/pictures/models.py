@@ -59,7 +59,7 @@ class Part(NamedTuple):
 
 
 class Coat(NamedTuple):
-    """What a kind looks like; see ``data/bodies.yaml``."""
+    """The appearance of a kind; see ``data/bodies.yaml``."""
 
     body: Colour
     head: Colour
@@ -257,7 +257,7 @@ def _thing(name: str, wide: float, tall: float) -> list[Part]:
 
 
 def is_flat(name: str, item: str) -> bool:
-    """Whether a body is one drawing, which always faces the eye."""
+    """True if a body is one drawing, which always faces the eye."""
     return icon_of(item if name == "item" else name) is not None and _is_thing(name)
 
 

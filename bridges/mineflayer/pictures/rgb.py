@@ -92,7 +92,7 @@ def _start(grid: Any, emission: Any, x0: int, x1: int, z0: int, z1: int, y0: int
 
 @inner
 def _is_source(grid: Any, opacity: Any, at: int) -> bool:
-    """Whether a cell has light that a neighbour lacks."""
+    """True if a cell has light that a neighbour lacks."""
     light = np.int64(grid.light[at])
     if light == 0:
         return False
@@ -174,7 +174,7 @@ _LAMPS = _CURVE[None, :, None] * np.array((1.0, 0.9, 0.68))
 
 
 class Scene:
-    """What one bot sees: the blocks around it, bodies, the time of day.
+    """The surroundings of one bot: blocks, bodies, the time of day.
 
     Args:
         looks: the meaning of the numbers in scenes; one ``Looks`` serves any number of scenes.
