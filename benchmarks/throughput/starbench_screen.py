@@ -26,7 +26,7 @@ from bridges.starbench.reading.glyphs import LETTERS, crop, read_bar, read_text
 from bridges.starbench.reading.reader import CHARACTERS, Ocr, Reader
 from bridges.starbench.reading.scenes import scene
 from bridges.starbench.rules.battle import Battle
-from bridges.starbench.window.hosted import HostedWindow
+from bridges.starbench.window.client import HostedWindow
 
 FULL, SMALL = (1920, 1080), (640, 360)
 BATTLES = ("cocolia", "phantylia", "swarm_king", "theater", "feixiao", "xianzhou", "cliched")

@@ -17,7 +17,7 @@ from bridges.starbench.options import (
     observation_space,
 )
 from bridges.starbench.pictures.layout import UI_MAP, UiMap
-from bridges.starbench.rules.states import BENCHMARK, SPACE
+from bridges.starbench.rules.field import BENCHMARK, SPACE
 from rollout.api import BridgeSpec, Deadlines, Instance, Resources, Start, option
 from rollout.errors import ConfigError, StateError, UnknownNameError
 
@@ -104,7 +104,7 @@ class StarbenchBridge(Options):
         return self._window(workdir, timeout_s)
 
     def _window(self, workdir: Path, timeout_s: float) -> Instance:
-        from bridges.starbench.window import client, hosted, instance  # noqa: PLC0415 - an extra
+        from bridges.starbench.window import client, instance  # noqa: PLC0415 - an extra
 
         if self.client == "real":
             if not self.real_confirmed:
@@ -114,7 +114,7 @@ class StarbenchBridge(Options):
             return instance.WindowInstance(self, partial(_by_hand, real), real.close, ours=False)
         if self.client == "pixels":
             return instance.WindowInstance(self, self._drawn, lambda: None)
-        window = hosted.HostedWindow(workdir, timeout_s=timeout_s)
+        window = client.HostedWindow(workdir, timeout_s=timeout_s)
         rules = {"windows": self.windows, "raw": self.raw}
 
         def begin(start: Start) -> Client:

@@ -7,7 +7,7 @@ from functools import cache
 from bridges.starbench.rules import scoring
 from bridges.starbench.rules.battle import Battle
 from bridges.starbench.rules.content import load
-from bridges.starbench.rules.states import BATTLES
+from bridges.starbench.rules.field import BATTLES
 from bridges.starbench.rules.units import KIND, STACKS, TURNS, Unit
 from bridges.starbench.rules.view import (
     ALL,

@@ -9,7 +9,7 @@ from bridges.starbench import StarbenchBridge
 from bridges.starbench.evaluators import StarbenchScore, hp_reward
 from bridges.starbench.options import NO_OP, SNAPSHOT
 from bridges.starbench.rules.battle import Battle
-from bridges.starbench.rules.states import BATTLES
+from bridges.starbench.rules.field import BATTLES
 from rollout.api import ACTION, MASK, OBSERVATION, Start
 from rollout.errors import ConfigError, UnknownNameError
 from rollout.tasks import load_task

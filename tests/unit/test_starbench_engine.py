@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from bridges.starbench.rules import combat, content, scoring
 from bridges.starbench.rules.battle import Battle
 from bridges.starbench.rules.content import FOLDER, compile_op, load
+from bridges.starbench.rules.field import BATTLES, SPACE
 from bridges.starbench.rules.foes import curve_at
-from bridges.starbench.rules.states import BATTLES, SPACE
 from bridges.starbench.rules.units import ELEMENTS
 from bridges.starbench.rules.view import ALL, BASIC, FIRST_ENEMY, HOLD, RELEASE, SKILL, action_id
 from rollout.errors import ConfigError, StateError, UnknownNameError

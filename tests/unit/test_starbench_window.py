@@ -20,10 +20,9 @@ from bridges.starbench.pictures.drawn import Label
 from bridges.starbench.pictures.layout import UI_MAP, UiMap
 from bridges.starbench.pictures.renderer import places
 from bridges.starbench.rules.battle import Battle
-from bridges.starbench.window import hosted
+from bridges.starbench.window import client as window_client
 from bridges.starbench.window.calibrate import main as calibrate
-from bridges.starbench.window.client import WindowClient
-from bridges.starbench.window.hosted import HostedWindow
+from bridges.starbench.window.client import HostedWindow, WindowClient
 from rollout.api import ACTION, MASK, Start
 from rollout.errors import (
     ConfigError,
@@ -45,7 +44,7 @@ ROOT = Path(__file__).parents[2]
 SIZE = (640, 360)
 HOST = """
 import sys, pathlib
-from bridges.starbench.window.hosted import HostedWindow
+from bridges.starbench.window.client import HostedWindow
 window = HostedWindow(pathlib.Path(sys.argv[1]), size=(640, 360))
 window.begin("cocolia", 1, {}, {})
 print(window.pid, flush=True)
@@ -312,7 +311,7 @@ def test_without_a_display_or_a_server_it_says_so(monkeypatch, tmp_path):
 @needs_x
 def test_a_window_without_the_extra_is_refused_before_it_is_started(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "mss", None)
-    monkeypatch.setattr(hosted, "LineProcess", pytest.fail)
+    monkeypatch.setattr(window_client, "LineProcess", pytest.fail)
     with pytest.raises(ConfigError, match="needs the extra starbench"):
         HostedWindow(tmp_path)
 
