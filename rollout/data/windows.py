@@ -7,11 +7,11 @@ the groups of a random part that fits, then from those of the next part.
 
 from __future__ import annotations
 
-import math
 from bisect import bisect_left, bisect_right
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
-from itertools import pairwise
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain, pairwise
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -24,7 +24,9 @@ from rollout.data.schema import Column
 from rollout.errors import DatasetError
 
 _REUSE = 8  # windows that use a step while its group is in memory
+_LONGEST_RUN = 8  # groups
 
+_Group = tuple[int, int, int]  # shard, first row, row after the last
 _Key = tuple[int, int, int, str]  # shard, first row, row after the last, column
 Rows = Callable[[int, Sequence[str], int, int], pa.Table]
 """Reads columns of a shard, by its number, from one row to another (exclusive)."""
@@ -55,9 +57,7 @@ class GroupCache:
         """Returns copies of decoded columns of steps ``start`` to ``stop`` (exclusive)."""
         parts: dict[str, list[Array]] = {column.name: [] for column in columns}
         for shard, low, high in ref.rows(start, stop):
-            edges = self._bounds(shard)
-            groups = pairwise(edges[bisect_right(edges, low) - 1 : bisect_left(edges, high) + 1])
-            for begin, end in groups:
+            for begin, end in _groups_of(self._bounds(shard), low, high):
                 rows = slice(max(low - begin, 0), min(high, end) - begin)
                 group = self._group(shard, begin, end, columns)
                 for column, values in zip(columns, group, strict=True):
@@ -154,27 +154,15 @@ def grouped_starts(
         DatasetError: no episode is long enough.
     """
     _counts(refs, length, stride)
-    spans = _spans(refs, length, stride, bounds)
-    first, count, shard, group, size = (spans[:, k] for k in (1, 2, 3, 4, 5))
-    _, block = np.unique(np.stack([shard, group]), axis=1, return_inverse=True)
-    order = np.argsort(block, kind="stable")
-    edges = np.concatenate([[0], np.cumsum(np.bincount(block))])
-    sizes = size[order][edges[:-1]]
-    # A window that begins in a group needs the next ones, too.
-    rows = int(rows / (1.0 + math.ceil((length - 1) / sizes.mean())))
+    blocks = _blocks(_spans(refs, length, stride, bounds), rows)
     share = min(1.0, _REUSE * stride / length)
     rng = np.random.default_rng(seed)
     while True:
-        shuffled = rng.permutation(len(sizes))
-        part = np.cumsum(sizes[shuffled]) // max(rows, 1)
-        for number in np.unique(part).tolist():
-            own = shuffled[part == number]
-            chosen = order[np.concatenate([np.arange(edges[b], edges[b + 1]) for b in own])]
-            ends = np.cumsum(count[chosen])
+        for part in _parts([blocks[k] for k in rng.permutation(len(blocks))], rows):
+            ends = np.cumsum([span.starts for span in part])
             drawn = rng.permutation(ends[-1])[: max(1, round(share * float(ends[-1])))]
             for at, start in zip(*_places(drawn, ends), strict=True):
-                span = chosen[at]
-                yield refs[int(spans[span, 0])], int(first[span]) + start * stride
+                yield refs[part[at].episode], part[at].first + start * stride
 
 
 def _counts(refs: Sequence[EpisodeRef], length: int, stride: int) -> NDArray[np.int64]:
@@ -196,36 +184,69 @@ def _places(drawn: NDArray[np.int64], ends: NDArray[np.int64]) -> tuple[list[int
     return at.tolist(), (drawn - before).tolist()
 
 
-def _spans(
-    refs: Sequence[EpisodeRef],
-    length: int,
-    stride: int,
-    bounds: Bounds,
-) -> NDArray[np.int64]:
-    """The starts of windows by episode and row group.
+class _Span(NamedTuple):
+    """Starts of windows in one episode and one row group.
 
-    Returns:
-        ``(K, 6)``: episode, first start, number of starts on the stride, shard, first row of the
-        group, rows of the group.
+    Attributes:
+        episode: place of the episode.
+        first: first start.
+        starts: number of starts on the stride.
+        group: the group: shard, first row, row after the last.
+        needed: all groups that the windows need.
     """
-    found = []
+
+    episode: int
+    first: int
+    starts: int
+    group: _Group
+    needed: frozenset[_Group]
+
+
+def _spans(refs: Sequence[EpisodeRef], length: int, stride: int, bounds: Bounds) -> Iterator[_Span]:
+    """Yields the starts of all windows."""
     for number, ref in enumerate(refs):
-        past = ref.length - length + 1
-        for offset, piece in zip(ref.offsets.tolist(), ref.pieces, strict=False):
-            if offset >= past:
-                break
-            edges = bounds(piece.shard)
-            begin, end = piece.row_start, piece.row_start + min(piece.rows, past - offset)
-            low = int(np.searchsorted(edges, begin, side="right")) - 1
-            while begin < end:
-                stop = min(end, int(edges[low + 1]))
-                # Steps ``offset + row - row_start`` on the stride, of the rows of this group.
-                start = -(-(offset + begin - piece.row_start) // stride) * stride
-                count = -(-(offset + stop - piece.row_start - start) // stride)
-                if count > 0:
-                    group = int(edges[low])
-                    found.append(
-                        (number, start, count, piece.shard, group, int(edges[low + 1]) - group)
-                    )
-                begin, low = stop, low + 1
-    return np.array(found, np.int64).reshape(-1, 6)
+        step, past = 0, ref.length - length + 1
+        for group, rows in _groups(ref, 0, max(past, 0), bounds):
+            first = -(-step // stride) * stride
+            step += rows
+            count = -(-(step - first) // stride)
+            if count > 0:
+                last = first + (count - 1) * stride + length
+                needed = frozenset(each for each, _ in _groups(ref, first, last, bounds))
+                yield _Span(number, first, count, group, needed)
+
+
+def _groups(ref: EpisodeRef, start: int, stop: int, bounds: Bounds) -> Iterator[tuple[_Group, int]]:
+    """Yields the row groups of consecutive steps, and the number of these steps in each."""
+    for shard, low, high in ref.rows(start, stop):
+        for begin, end in _groups_of(bounds(shard), low, high):
+            if end > begin:
+                yield (shard, begin, end), min(high, end) - max(low, begin)
+
+
+def _groups_of(edges: Sequence[int], low: int, high: int) -> Iterable[tuple[int, int]]:
+    """First row and row after the last of the groups with rows ``low`` to ``high``."""
+    return pairwise(edges[bisect_right(edges, low) - 1 : bisect_left(edges, high) + 1])
+
+
+def _blocks(spans: Iterable[_Span], rows: int) -> list[list[_Span]]:
+    """The spans of a few groups that follow each other: windows need the next groups, too."""
+    by_group: dict[_Group, list[_Span]] = {}
+    for span in spans:
+        by_group.setdefault(span.group, []).append(span)
+    size = sum(end - begin for _, begin, end in by_group) / len(by_group)
+    run = max(1, min(_LONGEST_RUN, int(rows / size / 4)))
+    ordered = [by_group[group] for group in sorted(by_group)]
+    return [list(chain(*ordered[k : k + run])) for k in range(0, len(ordered), run)]
+
+
+def _parts(blocks: Iterable[list[_Span]], rows: int) -> Iterator[list[_Span]]:
+    """Yields the spans of as many blocks at a time as fit in memory."""
+    part, held = list[_Span](), frozenset[_Group]()
+    for block in blocks:
+        more = held.union(*(span.needed for span in block))
+        if part and sum(end - begin for _, begin, end in more) > rows:
+            yield part
+            part, more = [], frozenset().union(*(span.needed for span in block))
+        part, held = part + block, more
+    yield part
