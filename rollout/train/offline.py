@@ -70,8 +70,8 @@ def _divided(
     if len(refs) < 2:
         filtered = f" of filter={config.filter!r}" if config.filter else ""
         raise ConfigError(
-            f"dataset: {config.dataset} has {len(refs)} finished episodes{filtered}, at least 2 "
-            f"are needed, one of them to measure the loss on; record more with gamut collect"
+            f"dataset: {config.dataset} has {len(refs)} finished episodes{filtered}, and at least "
+            f"2 are needed, one of them to measure the loss on; record more with gamut collect"
         )
     count = min(max(1, round(config.held_out * len(refs))), len(refs) - 1)
     return refs[:-count], refs[-count:]

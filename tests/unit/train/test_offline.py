@@ -235,7 +235,7 @@ def test_wrong_input(setting, recorded, tmp_path, capsys):
 def test_one_episode_is_too_few(recorded, tmp_path, monkeypatch):
     refs = Dataset.episodes
     monkeypatch.setattr(Dataset, "episodes", lambda self, **_: refs(self)[:1])
-    with Stop() as stop, pytest.raises(Exception, match="1 finished episodes, at least 2"):
+    with Stop() as stop, pytest.raises(Exception, match="1 finished episodes, and at least 2"):
         learn_offline(config_of(recorded, tmp_path / "run"), Session(resume=False, stop=stop))
 
 
