@@ -170,7 +170,7 @@ class Dataset(AbstractContextManager["Dataset"]):
             include_lost: True to return lost attempts, too, which are not results.
             filter: condition such as ``success and return > 5``, see ``EpisodeFilter``.
         """
-        wanted = EpisodeFilter(filter)
+        condition = EpisodeFilter(filter)
         table = self.index
         equal = {"episode": episode, "task": task, "state_set": state_set, "policy": policy}
         equal |= {"outcome": None if outcome is None else int(outcome), "end": end}
@@ -182,7 +182,7 @@ class Dataset(AbstractContextManager["Dataset"]):
             wanted = pa.array([s for s in sets if part_of_set(s) == part], pa.string())
             keep.append(pc.is_in(table["state_set"], value_set=wanted))
         chosen = table.filter(reduce(pc.and_, keep)) if keep else table
-        return wanted.select([ref_of(row) for row in chosen.to_pylist()])
+        return condition.select([ref_of(row) for row in chosen.to_pylist()])
 
     def read(self, ref: EpisodeRef, columns: Sequence[str] | None = None) -> Episode:
         """Returns the steps of an episode and its final observation.
