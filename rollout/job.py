@@ -1,4 +1,4 @@
-"""What all jobs share: run directory, logs, metrics, dashboards, Ray and an orderly end.
+"""The frame of all jobs: run directory, logs, metrics, dashboards, Ray and an orderly end.
 
 ::
 

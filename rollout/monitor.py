@@ -1,4 +1,4 @@
-"""What jobs that play do with every fragment besides keeping it: count, log, show.
+"""Counts, logs and shows the fragments of a job that plays.
 
 ::
 

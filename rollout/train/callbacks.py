@@ -74,8 +74,8 @@ def ended_by(callbacks: Sequence[Named], summary: Mapping[str, Any], update: int
     updates = results.get("updates", results.get("epochs"))
     if summary.get("status") != "done" or updates != update:
         return ""
-    told = str(results.get("ended_by", ""))
-    return next((name for name, _ in callbacks if told == f"callback {name}"), "")
+    reason = str(results.get("ended_by", ""))
+    return next((name for name, _ in callbacks if reason == f"callback {name}"), "")
 
 
 def call_all(callbacks: Sequence[Named], record: UpdateRecord) -> str:

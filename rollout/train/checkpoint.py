@@ -22,11 +22,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Required
 
 from gymnasium import spaces
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic_core import from_json
+from typing_extensions import TypedDict
 
 from rollout.api import BridgeSpec
 from rollout.configuration.problems import wrong_in
@@ -34,11 +35,69 @@ from rollout.data import Manifest
 from rollout.data.space_json import space_from_json, space_to_json
 from rollout.errors import ConfigError, InputError
 from rollout.files import open_file, set_aside, write_atomically
-from rollout.train.about import About
 
 FORMAT = 1
 _ABOUT, _WEIGHTS, _OPTIMIZER = "checkpoint.json", "weights.pt", "optimizer.pt"
 _DIGITS = 8  # digits of the update in a folder's name, so that names sort
+
+_Count = Annotated[int, Field(ge=0, lt=2**63)]
+
+
+class Strict(TypedDict):
+    """Base of what files of a run contain: other types than the declared ones are refused."""
+
+    __pydantic_config__ = ConfigDict(strict=True, allow_inf_nan=False)  # type: ignore[misc]
+
+
+class Position(Strict):
+    """Position of a runner's schedule; see ``rollout.host.schedule.Schedule.state``."""
+
+    state_set: str
+    seed: _Count
+    stride: _Count
+    offset: _Count
+    cursor: _Count
+    again: list[tuple[_Count, _Count]]
+    playing: list[tuple[_Count, _Count]]
+
+
+class VisitsState(Strict):
+    """Visits per state; see ``rollout.host.schedule.Visits.state``."""
+
+    state_set: str
+    episodes: _Count
+    counts: str
+
+
+class PolicyAbout(Strict):
+    """Name and options of a policy."""
+
+    name: str
+    options: dict[str, Any]
+
+
+class About(TypedDict, total=False):
+    """Contents of ``checkpoint.json``; other keys are for human readers."""
+
+    __pydantic_config__ = ConfigDict(  # type: ignore[misc]
+        strict=True, allow_inf_nan=False, extra="allow"
+    )
+
+    format: Required[int]
+    update: Required[_Count]
+    env_steps: Required[_Count]
+    policy: Required[PolicyAbout]
+    observation_space: Required[dict[str, dict[str, Any]]]
+    action_space: Required[dict[str, dict[str, Any]]]
+    sha256: Required[dict[str, str]]
+    episodes: _Count
+    seconds: Annotated[float, Field(ge=0)]
+    positions: dict[str, Position]
+    visits: VisitsState
+    lost: dict[str, _Count]
+    abandoned: list[_Count]
+    dropped_steps: _Count
+
 
 _SCHEMA: TypeAdapter[About] = TypeAdapter(About)
 

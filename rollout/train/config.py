@@ -52,7 +52,7 @@ class SaveConfig(Section):
 
 
 class LearnersConfig(Section):
-    """Where the network learns."""
+    """Learner processes and their resources."""
 
     count: int = key(0, "Learner processes; 0 learns in the trainer's process.", ge=0)
     gpus: float = key(0.0, "GPUs of each learner; 0 learns on the CPU.", ge=0)
@@ -93,7 +93,7 @@ class CheckpointConfig(SaveConfig):
 
 
 class EpisodesConfig(Section):
-    """What is recorded for every episode that ended."""
+    """Recording of every episode that ended."""
 
     write: bool = key(True, "Whether to write a line of episodes.jsonl for each.")
     signals: tuple[str, ...] = key(

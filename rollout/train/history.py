@@ -17,8 +17,13 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from rollout.configuration.problems import wrong_in
 from rollout.files import read_document, write_atomically
-from rollout.train.about import Strict
-from rollout.train.checkpoint import Checkpoint, CheckpointError, find_checkpoint, place_of
+from rollout.train.checkpoint import (
+    Checkpoint,
+    CheckpointError,
+    Strict,
+    find_checkpoint,
+    place_of,
+)
 
 FILE = "validation.json"
 _ROUNDING = 1e-9  # relative difference up to which scores are equal
@@ -61,15 +66,15 @@ class History:
         self._best: Validated | None = None
         for entry in found:
             if until is None or entry["update"] <= until:
-                self._count(entry)
+                self._append(entry)
 
     def add(self, entry: Validated) -> None:
         """Adds the newest validation, on disk too."""
-        self._count(entry)
+        self._append(entry)
         self._folder.mkdir(parents=True, exist_ok=True)
         write_atomically(self._file, json.dumps(self._entries, indent=1) + "\n")
 
-    def _count(self, entry: Validated) -> None:
+    def _append(self, entry: Validated) -> None:
         self._entries.append(entry)
         if entry["score"] is None or not place_of(self._folder, entry["update"]).is_dir():
             return
@@ -142,8 +147,8 @@ def best_checkpoint(path: Path | str) -> Checkpoint:
 
 def as_metrics(entry: Validated, best: Validated | None, seconds: float) -> dict[str, Any]:
     """Returns a validation as values of a metrics line."""
-    told = {name: entry[name] for name in ("score", "low", "high", "episodes")}
-    told |= {"seconds": seconds}
+    values = {name: entry[name] for name in ("score", "low", "high", "episodes")}
+    values |= {"seconds": seconds}
     if best is not None:
-        told |= {"best": best["score"], "best_update": best["update"]}
-    return {f"validation/{name}": value for name, value in told.items()}
+        values |= {"best": best["score"], "best_update": best["update"]}
+    return {f"validation/{name}": value for name, value in values.items()}

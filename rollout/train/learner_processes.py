@@ -1,4 +1,4 @@
-"""How learners in several processes find one another: without a port where all are on one machine.
+"""Process groups of learners, without a port where all are on one machine.
 
 Torch's default is a server that listens on every interface, requires no token and accepts what
 anyone writes.
@@ -22,7 +22,7 @@ _LOOPBACK = "lo"
 
 
 class LearnerBackend(of_ray._TorchBackend):  # type: ignore[misc] # Ray is untyped
-    """Ray's backend for torch; learners of one machine meet in a file, not through a server."""
+    """Ray's backend for torch; learners on one machine meet in a file, not a server."""
 
     def on_start(self, worker_group: Any, backend_config: Any) -> None:
         """Starts the process group, see Ray."""
@@ -35,14 +35,14 @@ class LearnerBackend(of_ray._TorchBackend):  # type: ignore[misc] # Ray is untyp
         common = {
             "backend": "nccl" if gpus else "gloo",
             "world_size": len(worker_group),
-            "init_method": worker_group.execute_single(0, _meeting_place),
+            "init_method": worker_group.execute_single(0, _rendezvous_url),
             "timeout_s": backend_config.timeout_s,
         }
-        meetings = [
-            worker_group.execute_single_async(rank, _meet, world_rank=rank, **common)
+        joined = [
+            worker_group.execute_single_async(rank, _join_group, world_rank=rank, **common)
             for rank in range(len(worker_group))
         ]
-        ray.get(meetings, timeout=backend_config.timeout_s)
+        ray.get(joined, timeout=backend_config.timeout_s)
 
 
 class _OwnDevice(LearnerBackend):
@@ -61,7 +61,7 @@ class LearnerConfig(TorchConfig):  # type: ignore[misc] # Ray is untyped
 
 
 class RllibLearnerConfig(LearnerConfig):
-    """The same for the learners of RLlib."""
+    """Configuration of torch for the learners of RLlib."""
 
     @property
     def backend_cls(self) -> type[LearnerBackend]:
@@ -73,14 +73,14 @@ def _machine() -> str:
     return str(ray.get_runtime_context().get_node_id())
 
 
-def _meeting_place() -> str:
+def _rendezvous_url() -> str:
     """Returns the URL of a file that only this user can open."""
     folder = owned_workdir("gamut-learners-")
     atexit.register(remove_workdir, folder)
     return f"file://{folder}/store"
 
 
-def _meet(**given: Any) -> None:
+def _join_group(**given: Any) -> None:
     for name in _INTERFACES:
         os.environ.setdefault(name, _LOOPBACK)
     of_ray._setup_torch_process_group(**given)

@@ -1,4 +1,4 @@
-"""What algorithms require of a policy: a recipe that builds networks that can be trained.
+"""Interfaces of policies that can be trained: networks, and recipes that build them.
 
 ``policies.actor_critic`` is an example; any policy plug-in that implements this can be trained.
 """
@@ -29,7 +29,7 @@ class Distribution(Protocol):
 
 
 class Layout(Protocol):
-    """How actions are encoded for a distribution."""
+    """Encoding of actions for a distribution."""
 
     def encode(self, actions: Mapping[str, Any]) -> Tensor:
         """Returns the encoding ``(..., choices)`` of action columns ``(..., *shape)``."""

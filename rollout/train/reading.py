@@ -1,4 +1,4 @@
-"""How networks read observations: decided once for a training, and kept in its checkpoints."""
+"""Reading of observations by networks: decided once for a training, kept in its checkpoints."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def search(config: SearchConfig, session: Session) -> str | None:
 
     Raises:
         InputError: the configuration is invalid; nothing was launched.
-        KeyboardInterrupt: it was told to stop; trials continue from their checkpoints on resume.
+        KeyboardInterrupt: a signal ended it; trials continue from their checkpoints on resume.
     """
     first = {name: ends_of(values)[0] for name, values in config.space.items()}
     plan = TrainPlan.make(config.trial(first, config.output))
@@ -134,7 +134,7 @@ def _fit(
     def trial(point: Mapping[str, Any]) -> None:
         run_trial(config, point, _folder(tune.get_context().get_trial_id(), point), tune.report)
 
-    class Watcher(_Watching, tune.Callback):  # type: ignore[misc] # Ray is untyped
+    class Watcher(_TrialProgress, tune.Callback):  # type: ignore[misc] # Ray is untyped
         pass
 
     tuner = tune.Tuner(
@@ -156,14 +156,15 @@ def _fit(
             callbacks=[Watcher(config, metrics, progress)],
         ),
     )
-    logging.getLogger("ray.tune.analysis.experiment_analysis").addFilter(_needed)
+    logging.getLogger("ray.tune.analysis.experiment_analysis").addFilter(_is_needed)
     results = tuner.fit()
     sign = -1.0 if config.mode == "max" else 1.0
     trials = [_row(config, result) for result in results]
     return sorted(trials, key=lambda t: (t[SCORE] is None, sign * (t[SCORE] or 0.0)))
 
 
-def _needed(record: logging.LogRecord) -> bool:
+def _is_needed(record: logging.LogRecord) -> bool:
+    """Returns False for messages on files that are not written."""
     # Tune looks for the files that its loggers write, which are turned off above. Of each trial
     # we read its last result alone, which Tune keeps elsewhere.
     return not record.getMessage().startswith("Failed to fetch metrics for")
@@ -179,30 +180,30 @@ def run_trial(config: SearchConfig, point: Mapping[str, Any], name: str, report:
         UnknownNameError: the metric was never measured.
     """
     folder = config.output / "trials" / name
-    metric, told = config.optimized, -1
+    metric, reported = config.optimized, -1
     last: Mapping[str, Any] = {}
 
-    def tell(env_steps: int, line: Mapping[str, Any]) -> None:
-        nonlocal told, last
+    def report_line(env_steps: int, line: Mapping[str, Any]) -> None:
+        nonlocal reported, last
         last = {**last, **line}  # a validation has a line of its own
         value = line.get(metric)
-        if value is not None and env_steps > told:
-            told = env_steps
+        if value is not None and env_steps > reported:
+            reported = env_steps
             report({SCORE: float(value), STEPS: env_steps})
 
-    def tell_recorded() -> None:
+    def report_recorded() -> None:
         if (folder / "metrics.jsonl").exists():
             for line in read_metrics(folder / "metrics.jsonl"):
-                tell(int(line[STEPS] or 0), line)
+                report_line(int(line[STEPS] or 0), line)
 
-    tell_recorded()  # early stopping considers the whole history, including earlier sessions
+    report_recorded()  # early stopping considers the whole history, including earlier sessions
     session = Session(True, Stop(), _LOCK_S)
-    told_by = [lambda record: tell(record.env_steps, record.metrics)]
-    missing = train(config.trial(point, folder), session, told_by)
+    callbacks = [lambda record: report_line(record.env_steps, record.metrics)]
+    missing = train(config.trial(point, folder), session, callbacks)
     if missing is not None:
         raise RuntimeError(missing)
-    tell_recorded()  # of the validation after a callback ended it, no callback is told
-    if told < 0:
+    report_recorded()  # callbacks do not get the validation after one of them ended it
+    if reported < 0:
         raise UnknownNameError("metric of metrics.jsonl", metric, last)
 
 
@@ -224,7 +225,7 @@ def _folder(trial_id: str, point: Mapping[str, Any]) -> str:
 
 
 def _row(config: SearchConfig, result: Any) -> dict[str, Any]:
-    """The summary of a trial."""
+    """Returns the results of a trial, JSON-able."""
     said = result.metrics or {}
     steps = int(said.get(STEPS, 0))
     point = dict(result.config or {})
@@ -242,7 +243,7 @@ def _row(config: SearchConfig, result: Any) -> dict[str, Any]:
     }
 
 
-class _Watching:
+class _TrialProgress:
     """Reports the progress of trials; ``_fit`` makes a Tune callback of it."""
 
     def __init__(self, config: SearchConfig, metrics: Metrics, progress: Progress) -> None:
@@ -271,11 +272,11 @@ class _Watching:
         }
         self._metrics.write(sum(self._steps.values()), values)
         if int(said.get(STEPS, 0)) < self._config.train.env_steps:
-            self._tell_early(trial)
+            self._write_early(trial)
         log.info("%s: %s", _name(trial.config), said.get(SCORE))
         self._show(trials)
 
-    def _tell_early(self, trial: Any) -> None:
+    def _write_early(self, trial: Any) -> None:
         """Writes the summary of a trial that was stopped early and could not write it."""
         place = self._config.output / "trials" / _folder(trial.trial_id, trial.config)
         with contextlib.suppress(RunDirectoryError):  # it was stopped before it started

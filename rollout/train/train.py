@@ -49,7 +49,7 @@ def train(config: TrainConfig, session: Session, on_update: Sequence[Callback] =
 
     Raises:
         InputError: the configuration is invalid; nothing was launched.
-        KeyboardInterrupt: it was told to stop; a checkpoint was written first.
+        KeyboardInterrupt: a signal ended it; a checkpoint was written first.
         Exception: a callback raised it; a checkpoint was written first.
     """
     begun = any_checkpoint(folder_of(config.output) / "checkpoints") if session.resume else None

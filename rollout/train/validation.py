@@ -1,4 +1,4 @@
-"""Validates the weights of a training on validation states, which it never trains on."""
+"""Validation of the weights of a training, on states from which it never trains."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from rollout.train.plan import TrainPlan
 log = logging.getLogger(__name__)
 
 OpenFleet = Callable[[HostPlan], AbstractContextManager[Fleet]]
-"""Launches the games of a plan where those of the training are, and ends them."""
+"""Opens a fleet for the games of a plan, beside those of the training."""
 
 _PLAYER, _SET = "trained", "validation"
 _SEED = 0  # the same for all runs, so that those of a sweep are validated on the same episodes
 
 
 @dataclass(frozen=True, eq=False)
-class Weighted:
+class FixedWeightsPolicy:
     """Recipe of a policy with given weights.
 
     Attributes:
@@ -124,7 +124,7 @@ class Validation:
 
     @property
     def exhausted(self) -> bool:
-        """Whether the score has not improved for as many validations as ``patience``."""
+        """True if the score has not improved for as many validations as ``patience``."""
         patience = self._config.patience
         return patience is not None and self.history.since_best >= patience
 
@@ -151,7 +151,7 @@ class Validation:
         Raises:
             BudgetExhausted: no game is left.
         """
-        began, recipe = time.monotonic(), Weighted(self._plan.recipe, weights, update)
+        began, recipe = time.monotonic(), FixedWeightsPolicy(self._plan.recipe, weights, update)
         leg = Leg(_PLAYER, recipe, _SET, self._states, self._config.actions)
         board = play_leg(self._plan, leg, open_fleet, watch=watch, stopping=stopping)
         if len(board.finished) + len(board.given_up) < leg.episodes:

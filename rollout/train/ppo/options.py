@@ -26,7 +26,7 @@ class Rates:
 
 @dataclass(frozen=True)
 class PpoOptions:
-    """How PPO learns, see ``Ppo``."""
+    """Options of PPO; see ``Ppo``."""
 
     batch: int = option(
         8192, "Steps per update: the number of whole fragments nearest to it.", unit="steps", gt=0

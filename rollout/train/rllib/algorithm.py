@@ -1,4 +1,4 @@
-"""Trains any algorithm on columns: takes the first ready fragments, with bounded staleness."""
+"""An RLlib algorithm that updates on columns, from fragments with bounded staleness."""
 
 from __future__ import annotations
 
@@ -40,17 +40,22 @@ from rollout.host.processes import owned_workdir, remove_workdir
 from rollout.host.ray_watch import lost
 from rollout.train.batch import env_steps, join
 from rollout.train.plan import TrainPlan
-from rollout.train.rllib.asking import asking, first_answer
 from rollout.train.rllib.fields import ColumnAlgorithmConfig, apply_fields, write_fields
-from rollout.train.rllib.learner import PLAN, ColumnLearner, quieten
+from rollout.train.rllib.learner import (
+    PLAN,
+    ColumnLearner,
+    first_answer,
+    learner_calls,
+    quieten,
+)
 from rollout.train.rllib.module import NetworkModule
 from rollout.train.rllib.runners import LocalRunner, RemoteRunners
 from rollout.train.sampler import Iteration, Sample
-from rollout.train.validation import Weighted, play_leg
+from rollout.train.validation import FixedWeightsPolicy, play_leg
 
 
 class _NoRunner(EnvRunner, Checkpointable):  # type: ignore[misc] # RLlib is untyped
-    """The EnvRunner without which RLlib builds no algorithm; ``ColumnAlgorithm`` has runners."""
+    """An EnvRunner that plays nothing; RLlib requires one, and ``ColumnAlgorithm`` has its own."""
 
     def get_spaces(self) -> dict[str, Any]:
         pair = (self.config.observation_space, self.config.action_space)
@@ -198,7 +203,7 @@ class ColumnAlgorithm(Algorithm):  # type: ignore[misc] # RLlib is untyped
             VALIDATION, int(self.config.evaluation_duration)
         )
         self._call("on_evaluate_start")
-        recipe = Weighted(self.plan.recipe, self.weights(), self.last.update)
+        recipe = FixedWeightsPolicy(self.plan.recipe, self.weights(), self.last.update)
         board = play_leg(self.plan, Leg("trained", recipe, VALIDATION, states), self.open_fleet)
         returns = board.table("return")["score"]
         found = {EPISODE_RETURN_MEAN: float(np.nanmean(returns)), NUM_EPISODES: len(returns)}
@@ -248,7 +253,7 @@ class ColumnAlgorithm(Algorithm):  # type: ignore[misc] # RLlib is untyped
     def _update(self, batch: Columns, progress: Progress) -> dict[str, float]:
         steps = len(batch["version"])
         shared = MultiAgentBatch({DEFAULT_MODULE_ID: SampleBatch(batch)}, steps)
-        with asking(self.learner_group):
+        with learner_calls(self.learner_group):
             results = self.learner_group.update(batch=shared, progress=progress)
         self.metrics.aggregate(results, key=LEARNER_RESULTS)
         figures: dict[str, list[float]] = {}
@@ -311,7 +316,7 @@ class ColumnAlgorithm(Algorithm):  # type: ignore[misc] # RLlib is untyped
         return self._of_learner(lambda learner: learner.core.state())
 
     def _of_learner(self, function: Any) -> dict[str, Any]:
-        with asking(self.learner_group):
+        with learner_calls(self.learner_group):
             return dict(first_answer(self.learner_group.foreach_learner(function)))
 
     def remember(

@@ -1,4 +1,4 @@
-"""What RLlib's configuration means here: fields that are used, and those that are refused.
+"""Fields of RLlib's configuration: those that are used, and those that are refused.
 
 The plan of a run is the one source of truth: ``config_of`` writes its values into RLlib's fields.
 A field that is changed afterwards changes the plan, and one that nothing here reads is an error.

@@ -1,19 +1,23 @@
-"""A Learner that updates on whole batches of columns."""
+"""A Learner that updates on whole batches of columns, and calls of learners, which may die."""
 
 from __future__ import annotations
 
+import contextlib
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
+import ray
 import torch
+from ray.exceptions import GetTimeoutError, RayActorError, RayError
 from ray.rllib.core import DEFAULT_MODULE_ID
 from ray.rllib.core.learner.torch.torch_learner import TorchLearner
 from torch import Tensor
 
 from rollout.api import Learner, Progress
-from rollout.errors import no_exit
+from rollout.errors import RayUnavailable, no_exit
+from rollout.host.ray_watch import lost_after, require_ray
 from rollout.train.batch import env_steps
 from rollout.train.plan import TrainPlan
 
@@ -21,6 +25,7 @@ PLAN = "gamut_plan"
 """Key of RLlib's ``env_config`` that contains the plan."""
 
 _ALGORITHM = "the algorithm"
+_PING_S = 5.0  # deadline of a learner that lives
 
 
 def quieten() -> None:
@@ -106,3 +111,49 @@ class ColumnLearner(TorchLearner):  # type: ignore[misc] # RLlib is untyped
             count = gradient.numel()
             gradient.copy_(flat[at : at + count].view_as(gradient))
             at += count
+
+
+@contextlib.contextmanager
+def learner_calls(group: Any) -> Iterator[None]:
+    """Reports the death of a learner in calls of RLlib's ``LearnerGroup``.
+
+    Raises:
+        RayUnavailable: a learner in its own process has died, or Ray.
+    """
+    if group.is_remote:
+        require_ray(head=False)
+    try:
+        yield
+    except RayError as error:
+        what = lost_after(error) or _dead_learner(group)
+        if not what:
+            raise
+        raise RayUnavailable(what) from error
+
+
+def first_answer(answers: Iterable[Any]) -> Any:
+    """Returns the answer of the first learner.
+
+    Raises:
+        RayUnavailable: no learner is left.
+        Exception: its answer was an error, which RLlib returns.
+    """
+    for answer in answers:
+        found = answer.get()
+        if isinstance(found, Exception):
+            raise found
+        return found
+    raise RayUnavailable("no learner is left")
+
+
+def _dead_learner(group: Any) -> str:
+    """Returns the number of a dead learner and its cause of death; empty if all live."""
+    for number, learner in enumerate(group._workers or []):
+        try:
+            ray.get(learner.__ray_ready__.remote(), timeout=_PING_S)
+        except RayActorError as error:
+            how = str(error).partition("Worker exit type: ")[2].split(".")[0].strip()
+            return f"learner {number} has died: {how or type(error).__name__}"
+        except GetTimeoutError:
+            continue
+    return ""

@@ -17,14 +17,15 @@ from rollout.host.actors import Actor, Pulse, Supervisor
 from rollout.host.fleets import Fleet, open_fleet
 from rollout.host.hosting import GameHost, HostPlan, HostReport, PolicyWatch
 from rollout.host.ray_actors import RayLauncher, Watched, close_hosts, fetch
-from rollout.host.ray_watch import require_ray
+from rollout.host.ray_fleet import RayFleet
+from rollout.host.ray_watch import lost, require_ray
 from rollout.host.schedule import Schedule
 from rollout.observe.hosts import HostTable
 from rollout.train.plan import TrainPlan
-from rollout.train.rllib.lending import LentRunners
 from rollout.train.sampler import Sample, enough
 
 _FETCH_S = 120.0  # deadline to fetch a plan
+_MARGIN_S = 5.0  # added to the deadline of the games for their actors to answer
 
 Weights = Callable[[], Mapping[str, Any]]
 """Returns the newest weights of the network."""
@@ -156,6 +157,39 @@ class _Runner:
     def key(self) -> str:
         """Its number in saved positions, from 1; 0 is the trainer's own process."""
         return str(self.actor.number + 1)
+
+
+class LentRunners(RayFleet):
+    """A fleet of the actors of runners, which must have no requests.
+
+    Each runner launches the games of the plan beside those of its training, with the first request,
+    so they need no further room in the cluster. ``close`` ends these games and leaves the runners.
+
+    Args:
+        plan: plan of the games.
+        supervisor: supervisor of the runners; it must report failures to ``failed``.
+    """
+
+    def __init__(self, plan: HostPlan, supervisor: Supervisor) -> None:
+        super().__init__(plan, supervisor=supervisor)
+        self._shared = [ray.put(plan)]  # in a list, so that a runner reads it only if it needs it
+
+    def _request(self, actor: Actor, starts: Sequence[Start]) -> Any:
+        return actor.handle.play.remote(self._shared, starts)
+
+    def close(self) -> None:
+        """Ends the games; requests that were not taken are dropped."""
+        if lost():
+            return
+        self._relaunch_withdrawn()
+        handles = []
+        for actor in self.supervisor.actors:
+            actor.requests.clear()
+            if actor.handle is not None:
+                handles.append(actor.handle.dismiss.remote())
+        if handles:
+            timeout_s = self.plan.deadlines.close_s * self.plan.instances + _MARGIN_S
+            ray.wait(handles, num_returns=len(handles), timeout=timeout_s)
 
 
 class RemoteRunners:

@@ -7,7 +7,7 @@ import pytest
 
 from rollout.config import make_config
 from rollout.errors import ConfigError
-from rollout.train.search import _Watching
+from rollout.train.search import _TrialProgress
 from rollout.train.search_config import SearchConfig
 
 pytestmark = pytest.mark.heavy
@@ -88,7 +88,7 @@ def test_a_trial_that_is_ended_early_has_a_summary(tmp_path, steps, before, afte
         config={"algorithm.lr": 1e-4},
         last_result={"score": 1, "env_steps": steps},
     )
-    _Watching(config, anything, anything).on_trial_complete(0, [trial], trial)
+    _TrialProgress(config, anything, anything).on_trial_complete(0, [trial], trial)
     found = [json.loads(p.read_text()) for p in folder.glob("summary.json")]
     assert [(s["status"], s["resume_count"]) for s in found] == [(after, 1)] * (after is not None)
 
@@ -97,5 +97,5 @@ def test_a_trial_that_is_ended_before_it_began_has_none(tmp_path):
     config = made(output=str(tmp_path))
     anything = SimpleNamespace(write=lambda *_: None, update=lambda *_: None)
     trial = SimpleNamespace(trial_id="abc_00003", config={"algorithm.lr": 1e-4}, last_result=None)
-    _Watching(config, anything, anything).on_trial_complete(0, [trial], trial)
+    _TrialProgress(config, anything, anything).on_trial_complete(0, [trial], trial)
     assert not (tmp_path / "trials").exists()
