@@ -144,7 +144,7 @@ class Agent(nn.Module):
 
 @dataclass
 class Steps:
-    """What was played between two updates, ``(N, T)`` each: slots first, then time."""
+    """The steps between two updates, ``(N, T)`` each: slots first, then time."""
 
     features: Tensor  # encoded observations before each action, (N, T, features)
     action: Tensor

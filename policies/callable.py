@@ -134,7 +134,7 @@ class FunctionPolicy:
 
 
 def _takes_all(target: str, function: Callable[..., Any]) -> bool:
-    """Whether the function takes observations, details and explore, or observations alone."""
+    """Returns whether the function takes details and explore besides observations."""
     if takes(function, 3, unknown=False):
         return True
     if takes(function, 1):

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from policies.human_keys import controls_for
-from policies.human_window import Picture, Seat, Window, picture, window
+from policies.human_keys import make_controls
+from policies.human_window import Picture, PlaySetup, Window, picture, window
 from rollout.api import (
     BridgeSpec,
     Columns,
@@ -71,7 +71,7 @@ class HumanPolicy:
             UnknownNameError: there is no such picture, action or key.
         """
         column = _picture_column(spec, self.column)
-        controls = controls_for(spec, self.keys, sensitivity=self.sensitivity)
+        controls = make_controls(spec, self.keys, sensitivity=self.sensitivity)
         screen = window()
         for chords in self.keys.values():
             screen.check_inputs({part for chord in chords for part in chord.split("+")})
@@ -81,10 +81,10 @@ class HumanPolicy:
             return picture(leaf, observations[column])
 
         rate = self.steps_per_second
-        seat = Seat(
+        setup = PlaySetup(
             spec, task, controls, show, rate, self.scale, self.repeat_after, self.pause_between
         )
-        return Human(seat, screen)
+        return Human(setup, screen)
 
 
 def _picture_column(spec: BridgeSpec, wanted: str) -> str:
@@ -104,21 +104,21 @@ def _picture_column(spec: BridgeSpec, wanted: str) -> str:
 class Human:
     """The person at the window."""
 
-    seat: Seat
+    setup: PlaySetup
     screen: Window
     version: int = 0
     extras: Mapping[str, ColumnSpec] = field(default_factory=dict)
     waits_for_person: ClassVar[bool] = True
 
     def initial_memory(self, starts: Sequence[Start]) -> Columns:
-        """Tells the window that an episode begins; a person needs no memory from us.
+        """Begins an episode in the window; returns no memory.
 
         Raises:
             ConfigError: there is more than one slot.
         """
         if len(starts) != 1:
             raise _too_many(len(starts))
-        self.screen.begin(self.seat, starts[0])
+        self.screen.begin(self.setup, starts[0])
         return {}
 
     def act(
@@ -138,7 +138,7 @@ class Human:
         if slots != 1:
             raise _too_many(slots)
         inputs = self.screen.step({key: column[0] for key, column in observations.items()})
-        return Decision(self.seat.controls.action(inputs))
+        return Decision(self.setup.controls.action(inputs))
 
 
 def _too_many(slots: int) -> ConfigError:

@@ -1,4 +1,4 @@
-"""Converts keyboard and mouse input to actions: the meaning of keys, and the nearest action.
+"""Conversion of keyboard and mouse input to actions.
 
 Inputs have the names that the window gives them: ``w``, ``left shift``, ``space``, ``mouse left``.
 A *chord* is a set of inputs that are held together, joined by ``+``: ``w+j``.
@@ -20,7 +20,7 @@ from rollout.errors import ConfigError, UnknownNameError
 
 Chords = Mapping[str, Sequence[str]]
 
-KNOWN: Chords = {
+USUAL_CHORDS: Chords = {
     "forward": ("w",),
     "back": ("s",),
     "left": ("a",),
@@ -53,7 +53,7 @@ KNOWN: Chords = {
     "fire": ("space",),
 }
 """Usual chords for common action names."""
-_SPARE: Chords = {"left": ("left",), "right": ("right",)}  # if no action uses them
+_FALLBACK_CHORDS: Chords = {"left": ("left",), "right": ("right",)}  # if no action uses them
 _PRINTED = (*string.digits, *string.ascii_lowercase, "space")
 ARROWS = ("up", "down", "left", "right")
 RESERVED = ("escape", "f1", "f10", "return", "enter")  # used by the window
@@ -93,10 +93,10 @@ class Controls(Protocol):
 
     @property
     def uses_mouse(self) -> bool:
-        """Whether mouse movement has a meaning."""
+        """True if mouse movement is part of the actions."""
         ...
 
-    def means(self, inputs: Inputs) -> bool:
+    def requests_action(self, inputs: Inputs) -> bool:
         """Returns whether the inputs request an action."""
         ...
 
@@ -105,7 +105,7 @@ class Controls(Protocol):
         ...
 
 
-def controls_for(spec: BridgeSpec, given: Chords, *, sensitivity: float) -> Controls:
+def make_controls(spec: BridgeSpec, given: Chords, *, sensitivity: float) -> Controls:
     """Returns the controls for a game.
 
     Args:
@@ -123,19 +123,19 @@ def controls_for(spec: BridgeSpec, given: Chords, *, sensitivity: float) -> Cont
     kinds = {key: type(leaf) for key, leaf in leaves.items()}
     columns = list(leaves)
     if list(kinds.values()) == [spaces.Discrete]:
-        return OneOfMany(columns[0], leaves[columns[0]], spec.action_labels, given)
+        return DiscreteControls(columns[0], leaves[columns[0]], spec.action_labels, given)
     keys = [key for key in columns if key not in ("x", "y")]
     if list(kinds.values()) == [spaces.Discrete] * 3 and len(keys) == 1:
         named = {key: (key,) for key in spec.action_labels.get(keys[0], ()) if key in _PRINTED}
-        pressed = OneOfMany(keys[0], leaves[keys[0]], spec.action_labels, {**named, **given})
-        return ClickAndKey((leaves["x"], leaves["y"]), pressed)
+        pressed = DiscreteControls(keys[0], leaves[keys[0]], spec.action_labels, {**named, **given})
+        return ClickControls((leaves["x"], leaves["y"]), pressed)
     bits = [k for k, leaf in leaves.items() if isinstance(leaf, spaces.MultiBinary)]
     turns = [k for k, leaf in leaves.items() if isinstance(leaf, spaces.MultiDiscrete)]
     has_names = len(bits) == 1 and bits[0] in spec.action_labels
     turning = all(tuple(spec.action_labels.get(k, ())) == ("pitch", "yaw") for k in turns)
     if has_names and turning and len(turns) <= 1 and len(leaves) == 1 + len(turns):
         camera = Camera.make(turns[0], leaves[turns[0]], spec.action_labels) if turns else None
-        return KeysAndCamera(bits[0], spec.action_labels[bits[0]], camera, given, sensitivity)
+        return KeyCameraControls(bits[0], spec.action_labels[bits[0]], camera, given, sensitivity)
     own = ", ".join(f"{key} ({leaf})" for key, leaf in leaves.items())
     raise ConfigError(
         f"a person can play a game with one Discrete action, with x, y and a key, or with named "
@@ -144,7 +144,9 @@ def controls_for(spec: BridgeSpec, given: Chords, *, sensitivity: float) -> Cont
     )
 
 
-def bind(labels: Sequence[str], given: Chords, taken: Sequence[str], *, all_of: bool) -> Chords:
+def bind_keys(
+    labels: Sequence[str], given: Chords, taken: Sequence[str], *, all_of: bool
+) -> Chords:
     """Returns the chords of every label.
 
     Args:
@@ -165,9 +167,9 @@ def bind(labels: Sequence[str], given: Chords, taken: Sequence[str], *, all_of: 
     bound: dict[str, list[str]] = {label: [] for label in labels}
 
     def add(label: str, chord: str) -> bool:
-        if _ordered(chord) in used:
+        if _normalize(chord) in used:
             return False
-        used[_ordered(chord)] = label
+        used[_normalize(chord)] = label
         bound[label].append(chord)
         return True
 
@@ -175,10 +177,10 @@ def bind(labels: Sequence[str], given: Chords, taken: Sequence[str], *, all_of: 
         for chord in chords:
             if not add(label, chord):
                 raise ConfigError(
-                    f"policy.keys: {chord!r} is for {used[_ordered(chord)]} already, and was to be "
-                    f"for {label}; choose another"
+                    f"policy.keys: {chord!r} is for {used[_normalize(chord)]} already, and was to "
+                    f"be for {label}; choose another"
                 )
-    for table in (KNOWN, _SPARE):
+    for table in (USUAL_CHORDS, _FALLBACK_CHORDS):
         for label in (name for name in labels if name not in given):
             for chord in table.get(label.lower(), ()):
                 add(label, chord)
@@ -190,15 +192,15 @@ def bind(labels: Sequence[str], given: Chords, taken: Sequence[str], *, all_of: 
     return bound
 
 
-def _ordered(chord: str) -> str:
+def _normalize(chord: str) -> str:
     return "+".join(sorted(chord.split("+")))
 
 
-def _down(chord: str, held: Sequence[str]) -> bool:
+def _is_held(chord: str, held: Sequence[str]) -> bool:
     return set(chord.split("+")) <= set(held)
 
 
-class OneOfMany:
+class DiscreteControls:
     """A ``Discrete`` column: the action with the longest chord; if equal, the one pressed last."""
 
     uses_mouse = False
@@ -207,25 +209,25 @@ class OneOfMany:
         self._column, self._leaf = column, leaf
         first, count = int(leaf.start), int(leaf.n)
         self._labels = list(labels.get(column, [str(first + n) for n in range(count)]))
-        self.chords = bind(self._labels, given, (), all_of=True)
+        self.chords = bind_keys(self._labels, given, (), all_of=True)
         idle = [n for n, label in enumerate(self._labels) if label.lower() in _IDLE]
         self._idle = idle[0] if idle else 0
 
-    def means(self, inputs: Inputs) -> bool:
+    def requests_action(self, inputs: Inputs) -> bool:
         """See ``Controls``."""
-        return self._chosen(inputs) is not None
+        return self._choose(inputs) is not None
 
     def action(self, inputs: Inputs) -> Columns:
         """See ``Controls``."""
-        chosen = self._chosen(inputs)
+        chosen = self._choose(inputs)
         number = self._idle if chosen is None else chosen
         return {self._column: np.array([int(self._leaf.start) + number], self._leaf.dtype)}
 
-    def _chosen(self, inputs: Inputs) -> int | None:
+    def _choose(self, inputs: Inputs) -> int | None:
         best, chosen = (0, -1), None
         for number, label in enumerate(self._labels):
             for chord in self.chords[label]:
-                if _down(chord, inputs.held):
+                if _is_held(chord, inputs.held):
                     parts = chord.split("+")
                     rank = (len(parts), max(inputs.held.index(part) for part in parts))
                     if rank > best:
@@ -233,19 +235,19 @@ class OneOfMany:
         return chosen
 
 
-class ClickAndKey:
+class ClickControls:
     """``Discrete`` columns ``x`` and ``y`` for the last click on the picture, and one for a key."""
 
     uses_mouse = False
 
-    def __init__(self, place: tuple[Any, Any], keys: OneOfMany) -> None:
+    def __init__(self, place: tuple[Any, Any], keys: DiscreteControls) -> None:
         self._place, self._keys = place, keys
         self._clicked = (0.0, 0.0)
         self.chords = {**keys.chords, "click": ("mouse left",)}
 
-    def means(self, inputs: Inputs) -> bool:
+    def requests_action(self, inputs: Inputs) -> bool:
         """See ``Controls``."""
-        return inputs.clicked is not None or self._keys.means(inputs)
+        return inputs.clicked is not None or self._keys.requests_action(inputs)
 
     def action(self, inputs: Inputs) -> Columns:
         """See ``Controls``."""
@@ -303,7 +305,7 @@ def mu_law(count: int) -> tuple[float, ...]:
     return tuple(float(a) for a in angles)
 
 
-class KeysAndCamera:
+class KeyCameraControls:
     """A ``MultiBinary`` column of named keys, and a camera controlled by mouse and arrow keys.
 
     Each bin has one angle, so mouse movement beyond the chosen bin is carried over to the next
@@ -320,13 +322,13 @@ class KeysAndCamera:
     ) -> None:
         self._column, self._labels = column, list(labels)
         self._camera, self._sensitivity = camera, sensitivity
-        self.chords = bind(self._labels, given, () if camera is None else ARROWS, all_of=False)
+        self.chords = bind_keys(self._labels, given, () if camera is None else ARROWS, all_of=False)
         self.uses_mouse = camera is not None
         self._left = np.zeros(2)  # degrees of pitch and yaw that remain to be turned
 
-    def means(self, inputs: Inputs) -> bool:
+    def requests_action(self, inputs: Inputs) -> bool:
         """See ``Controls``."""
-        pressed = any(_down(c, inputs.held) for chords in self.chords.values() for c in chords)
+        pressed = any(_is_held(c, inputs.held) for chords in self.chords.values() for c in chords)
         turned = self._camera is not None and (
             bool(inputs.right or inputs.down) or any(a in inputs.held for a in ARROWS)
         )
@@ -334,7 +336,7 @@ class KeysAndCamera:
 
     def action(self, inputs: Inputs) -> Columns:
         """See ``Controls``."""
-        bits = [any(_down(c, inputs.held) for c in self.chords[name]) for name in self._labels]
+        bits = [any(_is_held(c, inputs.held) for c in self.chords[name]) for name in self._labels]
         row: Columns = {self._column: np.array([bits], np.int8)}
         if self._camera is not None:
             row[self._camera.column] = np.array([self._turn(self._camera, inputs)], np.int64)

@@ -20,8 +20,8 @@ HINT = "Esc: pause and keys    F10: quit"
 
 
 @dataclass
-class Account:
-    """What has happened in the episode so far.
+class EpisodeProgress:
+    """The progress of the current episode.
 
     Attributes:
         task: name of the task.
@@ -108,7 +108,7 @@ def result_lines(result: EpisodeResult) -> list[Line]:
 
 
 def help_lines(controls: Controls) -> list[Line]:
-    """Returns what every key does."""
+    """Returns the meaning of every key."""
     lines: list[Line] = [("Paused", ""), ("", "")]
     lines += _rows(controls.chords)
     if controls.uses_mouse:

@@ -18,7 +18,7 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from policies.human_keys import Controls, Inputs
-from policies.human_text import HINT, Account, Line, help_lines, result_lines
+from policies.human_text import HINT, EpisodeProgress, Line, help_lines, result_lines
 from rollout.api import Array, BridgeSpec, Columns, Fragment, Start, Task, pixels
 from rollout.errors import BudgetExhausted, ConfigError, UnknownNameError, missing_extra
 
@@ -32,14 +32,14 @@ _REPEAT_MS = 125  # steps per second of a held key while the game waits, once it
 _TALL, _LINE, _MARGIN = 22, 24, 8  # pixels: of the font, of a line, of the margin
 _SMALL, _GAP = 11, 12  # pixels: of the smallest font, between the columns of the help
 _LEAST_WIDTH = 640
-_SHARE = 0.85  # share of the screen that the window may cover
+_SCREEN_SHARE = 0.85  # share of the screen that the window may cover
 _BACK, _TEXT, _DIM, _SHADE = (24, 26, 30), (235, 235, 235), (150, 155, 165), (0, 0, 0, 225)
-_BLIND = ("offscreen", "dummy")  # the driver that SDL chooses when there is no screen
+_HEADLESS_DRIVERS = ("offscreen", "dummy")  # the driver that SDL chooses when there is no screen
 
 
 @dataclass(frozen=True)
-class Seat:
-    """What the window must know about the game.
+class PlaySetup:
+    """The game, its controls and the display options of a window.
 
     Attributes:
         spec: the game.
@@ -79,7 +79,7 @@ class Window:
         closed: the person has closed the window; play no more.
         gave_up: the person wants to begin the episode again.
         stopping: called now and then; once it returns True, no call waits for the person.
-        account: what the text below the picture says about the episode.
+        progress: the progress of the episode, shown below the picture.
     """
 
     def __init__(self) -> None:
@@ -87,17 +87,17 @@ class Window:
         self._surface: Any = None
         self._font: Any = None
         self._clock = self._pygame.time.Clock()
-        self._down: dict[str, None] = {}  # in the order in which they were pressed
-        self._tapped: dict[str, None] = {}  # pressed since the last step, possibly released again
-        self._moved = (0.0, 0.0)
+        self._held: dict[str, None] = {}  # in the order in which they were pressed
+        self._pressed: dict[str, None] = {}  # pressed since the last step, possibly released again
+        self._mouse_motion = (0.0, 0.0)
         self._clicked: tuple[float, float] | None = None
         self._stepped_ms = 0
         self._pressed_ms = 0  # the last time that a key was pressed
-        self._seat: Seat | None = None
+        self._setup: PlaySetup | None = None
         self._picture: Picture = np.zeros((64, 64, 3), np.uint8)
-        self.account = Account()
+        self.progress = EpisodeProgress()
         self.closed = False
-        self.gave_up = False
+        self.restart_requested = False
         self.stopping: Callable[[], bool] = lambda: False
 
     def check_inputs(self, names: Iterable[str]) -> None:
@@ -112,11 +112,11 @@ class Window:
         for name in sorted(set(names) - valid):
             raise UnknownNameError("key", name, valid - {""})
 
-    def begin(self, seat: Seat, start: Start) -> None:
+    def begin(self, setup: PlaySetup, start: Start) -> None:
         """Begins an episode."""
-        self._seat = seat
-        self.account.begin(seat.spec, seat.task, start)
-        self._release()
+        self._setup = setup
+        self.progress.begin(setup.spec, setup.task, start)
+        self._release_inputs()
         if self._surface is not None:
             self._capture(True)
 
@@ -130,35 +130,35 @@ class Window:
             BudgetExhausted: the window was closed, or the episode was abandoned.
         """
         self._require_open()
-        assert self._seat is not None  # an episode has begun
-        self._picture = self._seat.show(observations)
-        rate = self._rate()
+        assert self._setup is not None  # an episode has begun
+        self._picture = self._setup.show(observations)
+        rate = self._steps_per_second()
         self._draw()
         self._clock.tick(_FREE if rate is None else rate)
-        self._gather()
-        while rate is None and not self._due() and not self.closed and not self.stopping():
+        self._process_events()
+        while rate is None and not self._is_step_due() and not self.closed and not self.stopping():
             self._clock.tick(_FREE)
-            self._gather()
+            self._process_events()
         self._require_open()
         self._stepped_ms = self._pygame.time.get_ticks()
         inputs = self._inputs()
-        self._tapped, self._moved, self._clicked = {}, (0.0, 0.0), None
+        self._pressed, self._mouse_motion, self._clicked = {}, (0.0, 0.0), None
         return inputs
 
     def watch(self, fragment: Fragment) -> None:
         """Records the results of the actions; shows each result until Enter is pressed."""
-        self.account.add(fragment)
-        seat = self._seat
+        self.progress.add(fragment)
+        setup = self._setup
         for k, (t, b) in enumerate(fragment.final_index.tolist()):
-            if seat is None or fragment.lost[t, b]:
+            if setup is None or fragment.lost[t, b]:
                 continue
             final = {key: column[k] for key, column in fragment.final_observations.items()}
-            self._picture = seat.show(final)
+            self._picture = setup.show(final)
             self._draw()
             start = fragment.starts[int(fragment.start_index[t, b])]
             ended = [r for r in fragment.results if r.start.episode == start.episode]
-            if seat.pause_between and ended:
-                self._hold(result_lines(ended[-1]), {"return", "enter"})
+            if setup.pause_between and ended:
+                self._show_until(result_lines(ended[-1]), {"return", "enter"})
 
     def close(self) -> None:
         """Closes the window. Idempotent; ``window()`` makes another."""
@@ -169,27 +169,27 @@ class Window:
     def _require_open(self) -> None:
         if self.closed:
             raise BudgetExhausted("the window was closed")
-        if self.gave_up:
+        if self.restart_requested:
             raise BudgetExhausted("the person gave the episode up")
 
-    def _rate(self) -> float | None:
-        assert self._seat is not None
-        return self.account.rate if self._seat.rate is None else self._seat.rate
+    def _steps_per_second(self) -> float | None:
+        assert self._setup is not None
+        return self.progress.rate if self._setup.rate is None else self._setup.rate
 
-    def _due(self) -> bool:
-        """Whether the person has given an input, in a game that waits for one."""
-        assert self._seat is not None
-        if not self._seat.controls.means(self._inputs()):
-            return self.gave_up
-        now, after = self._pygame.time.get_ticks(), 1000 * self._seat.repeat_after
+    def _is_step_due(self) -> bool:
+        """Returns whether the person has given an input, in a game that waits for one."""
+        assert self._setup is not None
+        if not self._setup.controls.requests_action(self._inputs()):
+            return self.restart_requested
+        now, after = self._pygame.time.get_ticks(), 1000 * self._setup.repeat_after
         repeats = 0 < after <= now - self._pressed_ms and now - self._stepped_ms >= _REPEAT_MS
-        return bool(self._tapped) or repeats
+        return bool(self._pressed) or repeats
 
     def _inputs(self) -> Inputs:
-        up_again = tuple(key for key in self._tapped if key not in self._down)
-        return Inputs(up_again + tuple(self._down), *self._moved, self._clicked)
+        up_again = tuple(key for key in self._pressed if key not in self._held)
+        return Inputs(up_again + tuple(self._held), *self._mouse_motion, self._clicked)
 
-    def _gather(self) -> None:
+    def _process_events(self) -> None:
         """Processes the events of the window."""
         pygame = self._pygame
         for event in pygame.event.get():
@@ -200,14 +200,17 @@ class Window:
             elif event.type == pygame.KEYDOWN:
                 self._press(pygame.key.name(event.key))
             elif event.type == pygame.KEYUP:
-                self._down.pop(pygame.key.name(event.key), None)
+                self._held.pop(pygame.key.name(event.key), None)
             elif event.type == pygame.MOUSEBUTTONDOWN and event.button in MOUSE:
                 self._press(MOUSE[event.button])
                 self._clicked = self._on_picture(event.pos)
             elif event.type == pygame.MOUSEBUTTONUP:
-                self._down.pop(MOUSE.get(event.button, ""), None)
+                self._held.pop(MOUSE.get(event.button, ""), None)
             elif event.type == pygame.MOUSEMOTION:
-                self._moved = (self._moved[0] + event.rel[0], self._moved[1] + event.rel[1])
+                self._mouse_motion = (
+                    self._mouse_motion[0] + event.rel[0],
+                    self._mouse_motion[1] + event.rel[1],
+                )
 
     def _on_picture(self, place: tuple[int, int]) -> tuple[float, float]:
         """Returns a place of the window as shares of the picture's width and height."""
@@ -223,17 +226,17 @@ class Window:
         elif name in ("escape", "f1"):
             self._pause()
         else:
-            self._down[name] = self._tapped[name] = None
+            self._held[name] = self._pressed[name] = None
             self._pressed_ms = self._pygame.time.get_ticks()
 
     def _pause(self) -> None:
-        assert self._seat is not None
-        if self._hold(help_lines(self._seat.controls), {"escape", "f1", "r"}) == "r":
-            self.gave_up = True
+        assert self._setup is not None
+        if self._show_until(help_lines(self._setup.controls), {"escape", "f1", "r"}) == "r":
+            self.restart_requested = True
         self._capture(True)
         self._clock.tick()  # the pause does not count as time of a step
 
-    def _hold(self, lines: Sequence[Line], keys: set[str]) -> str:
+    def _show_until(self, lines: Sequence[Line], keys: set[str]) -> str:
         """Shows text over the picture until one of the keys is pressed; returns which."""
         pygame = self._pygame
         self._capture(False)
@@ -245,16 +248,16 @@ class Window:
                 name = pygame.key.name(event.key) if event.type == pygame.KEYDOWN else ""
                 self.closed = self.closed or event.type == pygame.QUIT or name == "f10"
                 pressed = name if name in keys else pressed
-        self._release()
+        self._release_inputs()
         return pressed
 
-    def _release(self) -> None:
+    def _release_inputs(self) -> None:
         """Releases all held keys: a key held during a pause must be pressed again."""
-        self._down, self._tapped, self._moved, self._clicked = {}, {}, (0.0, 0.0), None
+        self._held, self._pressed, self._mouse_motion, self._clicked = {}, {}, (0.0, 0.0), None
 
     def _capture(self, captured: bool) -> None:
         """Captures the mouse in the window, so that its movement is unlimited; or releases it."""
-        captured = captured and self._seat is not None and self._seat.controls.uses_mouse
+        captured = captured and self._setup is not None and self._setup.controls.uses_mouse
         self._pygame.event.set_grab(captured)
         self._pygame.mouse.set_visible(not captured)
         self._pygame.event.clear(self._pygame.MOUSEMOTION)  # it was moved to the window's centre
@@ -267,22 +270,22 @@ class Window:
         image = pygame.transform.scale(image, (width * scale, height * scale))
         surface.fill(_BACK)
         surface.blit(image, ((surface.get_width() - image.get_width()) // 2, 0))
-        lines = [*self._wrapped(self.account.goal), self.account.line(self._rate())]
+        lines = [*self._wrapped(self.progress.goal), self.progress.line(self._steps_per_second())]
         top = image.get_height() + _MARGIN
         self._write(lines, _TEXT, (_MARGIN, top), self._font, _LINE)
         below = _MARGIN, top + _LINE * len(lines)
-        self._write([self.account.action, HINT], _DIM, below, self._font, _LINE)
+        self._write([self.progress.action, HINT], _DIM, below, self._font, _LINE)
         if over:
             shade = pygame.Surface(surface.get_size(), pygame.SRCALPHA)
             shade.fill(_SHADE)
             surface.blit(shade, (0, 0))
             self._write_over(over)
-        pygame.display.set_caption(self.account.title)
+        pygame.display.set_caption(self.progress.title)
         pygame.display.flip()
 
     def _write_over(self, lines: Sequence[Line]) -> None:
         """Writes lines over the picture in as many columns as they need, as large as they fit."""
-        wide, tall = self._surface.get_size()
+        window_width, tall = self._surface.get_size()
         size = _TALL
         while True:
             font = self._pygame.font.Font(None, size)
@@ -294,7 +297,7 @@ class Window:
             ]
             ends = [max((tab if b else 0) + font.size(b or a)[0] for a, b in part) + 2 * _GAP
                     for part, tab in zip(parts, tabs, strict=True)]  # fmt: skip
-            if sum(ends) <= wide or size == _SMALL:
+            if sum(ends) <= window_width or size == _SMALL:
                 break
             size -= 1
         left = _GAP
@@ -326,23 +329,29 @@ class Window:
         return lines
 
     def _scale(self, width: int, height: int) -> int:
-        """Screen pixels per pixel of the picture."""
-        assert self._seat is not None
-        if self._seat.scale:
-            return self._seat.scale
-        wide, high = self._pygame.display.get_desktop_sizes()[0]
+        """Returns the screen pixels per pixel of the picture."""
+        assert self._setup is not None
+        if self._setup.scale:
+            return self._setup.scale
+        window_width, high = self._pygame.display.get_desktop_sizes()[0]
         text = 6 * _LINE
-        return max(1, min(int(wide * _SHARE) // width, (int(high * _SHARE) - text) // height))
+        return max(
+            1,
+            min(
+                int(window_width * _SCREEN_SHARE) // width,
+                (int(high * _SCREEN_SHARE) - text) // height,
+            ),
+        )
 
     def _open(self) -> Any:
         """Returns the surface to draw on; opens the window if needed."""
         height, width = self._picture.shape[:2]
         scale = self._scale(width, height)
-        wide = max(_LEAST_WIDTH, width * scale)
-        if self._surface is None or self._surface.get_width() != wide:
+        window_width = max(_LEAST_WIDTH, width * scale)
+        if self._surface is None or self._surface.get_width() != window_width:
             pygame = self._pygame
             self._font = pygame.font.Font(None, _TALL)
-            size = (wide, height * scale + 2 * _MARGIN + 6 * _LINE)
+            size = (window_width, height * scale + 2 * _MARGIN + 6 * _LINE)
             self._surface = pygame.display.set_mode(size)
             self._capture(True)
         return self._surface
@@ -369,7 +378,7 @@ def _load_pygame() -> Any:
         import pygame  # noqa: PLC0415
     except ImportError as error:
         raise missing_extra("the window in which a person plays", "play") from error
-    if pygame.display.get_init() and pygame.display.get_driver() in _BLIND:
+    if pygame.display.get_init() and pygame.display.get_driver() in _HEADLESS_DRIVERS:
         pygame.display.quit()  # a game that renders in memory set it before
     try:
         pygame.display.init()
@@ -377,7 +386,7 @@ def _load_pygame() -> Any:
     except pygame.error as error:
         raise _no_screen(str(error)) from error
     driver = pygame.display.get_driver()
-    if driver in _BLIND and os.environ.get("SDL_VIDEODRIVER") != driver:
+    if driver in _HEADLESS_DRIVERS and os.environ.get("SDL_VIDEODRIVER") != driver:
         pygame.display.quit()
         raise _no_screen(f"SDL offers {driver} only")
     return pygame

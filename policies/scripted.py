@@ -65,7 +65,7 @@ class Program:
         self._path, self._code = path, _read(path, text)
 
     def initial_memory(self, starts: Sequence[Start]) -> Columns:
-        """Returns that no slot has started its program."""
+        """Returns memory in which no slot has started its program."""
         return {
             "started": np.zeros(len(starts), np.bool_),
             "episode": np.array([start.episode for start in starts], np.int64),
@@ -82,7 +82,7 @@ class Program:
         """Returns NEW with the program in the first step of an episode, RESUME in all others."""
         started = memory["started"]
         for row in np.flatnonzero(started):
-            error = _error(details[int(row)] if details else {})
+            error = _program_error(details[int(row)] if details else {})
             if error:
                 log.warning(
                     "episode %d: %s ended with %s in line %s: %s",
@@ -121,13 +121,13 @@ def _read(path: Path, space: spaces.Text) -> str:
     return text
 
 
-def _error(details: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The error that ended the program in the last step; empty if there was none."""
+def _program_error(details: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Returns the error that ended the program in the last step; empty without one."""
     error: Mapping[str, Any] = details.get("code_info", {}).get("code_error") or {}
     return error
 
 
-EVERY = -1
+EVERY_EPISODE = -1
 """Key of the script that every episode plays."""
 
 _MOST_BYTES = 1 << 30  # of all actions in a file, unpacked
@@ -176,13 +176,13 @@ def _read_npy(path: Path) -> Mapping[Any, Any]:
 def _read_npz(path: Path) -> Mapping[Any, Any]:
     with open_file(path) as file, zipfile.ZipFile(file) as archive:
         members = archive.infolist()
-        _require_room(sum(each.file_size for each in members))
+        _check_size(sum(each.file_size for each in members))
         return {each.filename.removesuffix(".npy"): _array(archive.read(each)) for each in members}
 
 
 def _array(data: bytes) -> Array:
-    """The array in a file; NumPy would allocate whatever size its header tells."""
-    _require_room(len(data))
+    """Returns the array in a file; NumPy would allocate any size that its header claims."""
+    _check_size(len(data))
     file = io.BytesIO(data)
     read = _HEADERS.get(np.lib.format.read_magic(file))
     if read is None:
@@ -195,7 +195,7 @@ def _array(data: bytes) -> Array:
     return array
 
 
-def _require_room(nbytes: int) -> None:
+def _check_size(nbytes: int) -> None:
     if nbytes > _MOST_BYTES:
         raise ValueError(f"expected at most {_MOST_BYTES:,} bytes of actions, got more")
 
@@ -217,7 +217,7 @@ def script_columns(data: Mapping[Any, Any], space: spaces.Dict) -> dict[Key, Scr
             raise ConfigError(f"a bare array holds one column; these actions have {columns}")
         data = {columns[0]: data[None]}
     if set(data) == set(columns):
-        return {EVERY: _checked(data, space, "every episode")}
+        return {EVERY_EPISODE: _checked(data, space, "every episode")}
     nested: dict[Key, dict[str, Any]] = {}
     for name, part in data.items():
         if isinstance(part, Mapping):
@@ -337,12 +337,12 @@ class Scripted:
         self._length = np.array(lengths, np.int64)
         self._first = np.concatenate([[0], np.cumsum(self._length)[:-1]]).astype(np.int64)
         # One row more than the scripts have: the no-op, for ``after: noop``.
-        idle = _idle(space)
+        idle = _noop(space)
         self._actions = {
             key: np.concatenate([*(script[key] for script in scripts.values()), idle[key]])
             for key in space.spaces
         }
-        self._idle = int(self._length.sum())
+        self._noop = int(self._length.sum())
 
     def initial_memory(self, starts: Sequence[Start]) -> Columns:
         """Returns the script of each slot, counted from 1, and the position in it: the beginning.
@@ -375,14 +375,14 @@ class Scripted:
         row = self._first[script] + np.minimum(position, length - 1)
         if ended.any():
             if self._after == "error":
-                raise self._ran_out(int(script[ended][0]))
+                raise self._script_ended_error(int(script[ended][0]))
             if self._after == "noop":
-                row[ended] = self._idle
+                row[ended] = self._noop
         actions = {key: column[row] for key, column in self._actions.items()}
         return Decision(actions, {"script": memory["script"], "position": position + 1})
 
     def _script(self, start: Start) -> int:
-        for key in ((start.state.index, start.seed), start.episode, EVERY):
+        for key in ((start.state.index, start.seed), start.episode, EVERY_EPISODE):
             number = self._numbers.get(key)
             if number is not None:
                 return number
@@ -392,16 +392,16 @@ class Scripted:
             f"{' and more' if len(self._names) > 10 else ''}"
         )
 
-    def _ran_out(self, number: int) -> OutOfTurnError:
+    def _script_ended_error(self, number: int) -> OutOfTurnError:
         name = self._names[number]
-        which = "every episode" if name == EVERY else f"{name}"
+        which = "every episode" if name == EVERY_EPISODE else f"{name}"
         return OutOfTurnError(
             f"the script for {which} has {self._length[number]} actions and the episode continues; "
             f"record more, or set after to repeat_last or noop"
         )
 
 
-def _idle(space: spaces.Dict) -> Columns:
+def _noop(space: spaces.Dict) -> Columns:
     """Returns zero, moved into the space, for every column: one row."""
     idle = allocate(space, 1)
     for key, leaf in space.spaces.items():

@@ -97,7 +97,7 @@ SHARED_FIELDS = {
         "NewModelConfig",
         "Sizes",
     },
-    "a lesson may be of an expert, who was never called": {"Call", "Lesson"},
+    "a training example may be of an expert, who was never called": {"Call", "TrainingExample"},
     "a row of the index of a dataset is flat": {"EpisodeRef", "EpisodeResult", "Start"},
     "a chaotic game draws the values of an episode from its options": {"ChaosBridge", "FaultPlan"},
     "bridges know neither one another nor how data is stored": {

@@ -86,7 +86,7 @@ def play(folder: str, seconds: float) -> tuple[float, list[int], list[float]]:
         sampling=Sampling(max_tokens=TOKENS),
     )
     policy = recipe.build(bridge.spec, task, seed=0)
-    model: Any = policy._asker
+    model: Any = policy._model
     model.__class__, model.sizes, model.took = Counted, [], []
     states = Splits(bridge.spec.state_space).take("train", 1)
     begins = [Start(states[0], number, number) for number in range(100 * GAMES)]

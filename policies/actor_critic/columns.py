@@ -1,4 +1,4 @@
-"""How an observation column enters a network: as numbers, symbols or a picture."""
+"""The encoding of observation columns for a network: numbers, symbols or a picture."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ PRIVILEGED = "privileged"
 
 Kind = Literal["numbers", "symbols", "picture"]
 
-_FEW = 64  # whole numbers of fewer values than this are symbols
-_CODES = 256  # likewise those on a grid with at most so many
-_MOST = 2**16  # limit of values of a symbol; a larger table is a mistake
-_ROWS = 2**17  # limit of values times places, where a picture is possible; 64 MiB at width 128
+_MOST_SYMBOLS = 64  # whole numbers of fewer values than this are symbols
+_MOST_GRID_SYMBOLS = 256  # likewise those on a grid with at most so many
+_LARGEST_TABLE = 2**16  # limit of values of a symbol; a larger table is a mistake
+_MOST_TABLE_ROWS = 2**17  # values times places, where a picture is possible: 64 MiB at width 128
 _SMALLEST = 8  # pixels; a smaller array is not a picture
-_USUAL = 36  # pixels; a smaller picture may be a grid of codes
+_CLEAR_PICTURE = 36  # pixels; a smaller picture may be a grid of codes
 _WIDE = 1e6  # a bound larger than this is not used as a scale
 _LARGE = 100.0  # the floats of a plain Box are scaled if they extend farther, such as brightness
 
@@ -36,7 +36,7 @@ _LEAVES = (spaces.Box, spaces.Discrete, spaces.MultiBinary, spaces.MultiDiscrete
 
 @dataclass(frozen=True)
 class ColumnEntry:
-    """How one column is encoded.
+    """The encoding of one column.
 
     Attributes:
         key: the column.
@@ -49,7 +49,7 @@ class ColumnEntry:
         between: whether values may lie between whole numbers, as floats may.
         low: for a column of numbers, the lower bounds; NaN where there is none.
         high: likewise, the upper bounds; for a picture, the value of white.
-        doubtful: what the column may be instead, if bounds and shape do not tell; else empty.
+        doubtful: another kind that fits bounds and shape as well; empty if there is none.
     """
 
     key: str
@@ -67,7 +67,7 @@ class ColumnEntry:
         """Number of values in a row."""
         return int(np.prod(self.shape))
 
-    def told(self) -> str:
+    def describe(self) -> str:
         """Returns how the column is read, for people."""
         size = " x ".join(map(str, self.shape)) or "1"
         if self.kind == "picture":
@@ -137,17 +137,21 @@ def kind_of(leaf: spaces.Space[Any]) -> Kind:
     are numbers: what their values are cannot be seen from bounds.
     """
     if isinstance(leaf, spaces.Discrete | spaces.MultiDiscrete):
-        return "symbols" if max(_symbols_of(leaf)[0], default=0) <= _MOST else "numbers"
+        return "symbols" if max(_symbols_of(leaf)[0], default=0) <= _LARGEST_TABLE else "numbers"
     if not isinstance(leaf, spaces.Box) or not _is_whole(leaf):
         return "numbers"
     options, _ = _symbols_of(leaf)
-    if _may_be_picture(leaf) and (_is_bytes(leaf) or sum(options) > _ROWS):
+    if _may_be_picture(leaf) and (_is_bytes(leaf) or sum(options) > _MOST_TABLE_ROWS):
         return "picture"
     most = max(options, default=0)
-    return "symbols" if most < _FEW or (most <= _CODES and len(leaf.shape) > 1) else "numbers"
+    return (
+        "symbols"
+        if most < _MOST_SYMBOLS or (most <= _MOST_GRID_SYMBOLS and len(leaf.shape) > 1)
+        else "numbers"
+    )
 
 
-def kind_before(leaf: spaces.Space[Any], *, symbols: bool) -> Kind:
+def legacy_kind(leaf: spaces.Space[Any], *, symbols: bool) -> Kind:
     """Returns how a column was read before checkpoints kept it: by its data type, too."""
     if not isinstance(leaf, spaces.Box):
         return kind_of(leaf)
@@ -156,7 +160,7 @@ def kind_before(leaf: spaces.Space[Any], *, symbols: bool) -> Kind:
     if leaf.dtype == np.uint8 and _has_sides(leaf.shape) and not symbols:
         return "picture"
     most = max(_symbols_of(leaf)[0], default=0)
-    few = most < _FEW or (most <= _CODES and len(leaf.shape) > 1)
+    few = most < _MOST_SYMBOLS or (most <= _MOST_GRID_SYMBOLS and len(leaf.shape) > 1)
     return "symbols" if symbols or few else "numbers"
 
 
@@ -174,7 +178,7 @@ def _picture(key: str, leaf: _Leaf) -> ColumnEntry:
             f"the observation {key!r}, {leaf}, cannot be read as a picture: expected an array of "
             f"2 to 4 dimensions and at least 8 x 8, of values from 0 to 255"
         )
-    clear = _is_bytes(leaf) and min(picture_size(leaf.shape)[1:]) >= _USUAL
+    clear = _is_bytes(leaf) and min(picture_size(leaf.shape)[1:]) >= _CLEAR_PICTURE
     most, between = float(leaf.high.max()), not _is_integer(leaf)
     return ColumnEntry(
         *(key, "picture", leaf.shape),
@@ -191,15 +195,15 @@ def _symbols(key: str, leaf: _Leaf) -> ColumnEntry:
             f"from symbols, and it is read as numbers"
         )
     options, starts = _symbols_of(leaf)
-    if max(options, default=0) > _MOST:
+    if max(options, default=0) > _LARGEST_TABLE:
         raise ConfigError(
             f"the observation {key!r} has {max(options)} values, too many for symbols (at most "
-            f"{_MOST}); drop it from symbols, and it is read as numbers"
+            f"{_LARGEST_TABLE}); drop it from symbols, and it is read as numbers"
         )
     between = not _is_integer(leaf)
     doubtful: Kind | Literal[""] = ""
     if isinstance(leaf, spaces.Box):
-        large = _may_be_picture(leaf) and min(picture_size(leaf.shape)[1:]) >= _USUAL
+        large = _may_be_picture(leaf) and min(picture_size(leaf.shape)[1:]) >= _CLEAR_PICTURE
         doubtful = "picture" if large else "numbers" if between else ""
     shape = tuple(leaf.shape or ())
     return ColumnEntry(key, "symbols", shape, options, starts, between, doubtful=doubtful)
@@ -219,7 +223,10 @@ def _numbers(key: str, leaf: _Leaf) -> ColumnEntry:
         bounded = (np.abs(low) < _WIDE) & (np.abs(high) < _WIDE)
         if key == OBSERVATION and not _is_integer(leaf):
             bounded &= high - low > _LARGE
-        if _is_integer(leaf) and _FEW <= max(_symbols_of(leaf)[0], default=0) <= _CODES:
+        if (
+            _is_integer(leaf)
+            and _MOST_SYMBOLS <= max(_symbols_of(leaf)[0], default=0) <= _MOST_GRID_SYMBOLS
+        ):
             doubtful = "symbols"
     else:
         options, starts = _symbols_of(leaf)
@@ -247,12 +254,12 @@ def _symbols_of(leaf: _Leaf) -> tuple[tuple[int, ...], tuple[int, ...]]:
 
 
 def _is_integer(leaf: _Leaf) -> bool:
-    """Whether the data type can hold whole numbers only."""
+    """Returns whether the data type is an integer."""
     return not isinstance(leaf, spaces.Box) or not np.issubdtype(leaf.dtype, np.floating)
 
 
 def _is_whole(leaf: spaces.Box) -> bool:
-    """Whether values are whole numbers other than bits, by the data type or a grid's bounds."""
+    """Returns whether values are integers other than bits, by data type or bounds."""
     if bool((leaf.low >= 0).all() and (leaf.high <= 1).all()):
         return False
     if _is_integer(leaf):
@@ -272,7 +279,7 @@ def _is_bytes(leaf: spaces.Box) -> bool:
 
 
 def _has_sides(shape: tuple[int, ...]) -> bool:
-    """Whether an array can be an image, H x W (x channels), or a stack of them."""
+    """Returns whether an array can be an image, H x W (x channels), or a stack of them."""
     if len(shape) == 2:
         return min(shape) >= _SMALLEST
     if len(shape) == 3:  # channels last, or frames first

@@ -365,7 +365,7 @@ class JointGaussian:
 
 
 def _log_slope(samples: Tensor) -> Tensor:
-    """Logarithm of the derivative of tanh, ``log(1 - tanh(u)^2)``, without overflow."""
+    """Returns the logarithm of the derivative of tanh, ``log(1 - tanh(u)^2)``, without overflow."""
     return 2.0 * (math.log(2.0) - samples - functional.softplus(-2.0 * samples))
 
 

@@ -265,7 +265,7 @@ _NEVER = -1e9  # a logit that is never chosen, and finite, so that no gradient i
 
 
 class ActorCritic(nn.Module):
-    """Returns a distribution over actions, as a row of outputs, and the value of observations.
+    """The network: observations to a distribution over actions, as a row of outputs, and a value.
 
     The standard deviations of continuous actions are parameters: they do not depend on the
     observation, and start at 1, in units in which a bounded space extends from -1 to 1.
@@ -317,7 +317,7 @@ class ActorCritic(nn.Module):
 
     @property
     def recurrent(self) -> bool:
-        """Whether it has a memory."""
+        """True if it has a memory."""
         return self.core is not None
 
     def distribution(self, outputs: Tensor) -> Distribution:

@@ -106,24 +106,24 @@ class ActorCriticPolicy(NetworkOptions):
         self, observation_space: spaces.Dict, options: Mapping[str, Any]
     ) -> dict[str, list[str]]:
         """Returns the columns of each kind in a checkpoint; see ``rollout.train.reading``."""
-        from policies.actor_critic.columns import kind_before  # noqa: PLC0415 - imports torch
+        from policies.actor_critic.columns import legacy_kind  # noqa: PLC0415 - imports torch
 
         if "pictures" in options:
             return {key: options.get(key, []) for key in _KINDS}
         symbols = options.get("symbols", [])
         kinds = {
-            name: kind_before(leaf, symbols=name in symbols)
+            name: legacy_kind(leaf, symbols=name in symbols)
             for name, leaf in observation_space.spaces.items()
         }
         return {key: [n for n, k in kinds.items() if k == kind] for key, kind in _KINDS.items()}
 
     def explain(self, observation_space: spaces.Dict) -> None:
-        """Logs how each column is read, as a warning where bounds and shape do not tell."""
+        """Logs how each column is read, with a warning where bounds and shape are ambiguous."""
         found = self._entries(observation_space)
-        told = "; ".join(f"{e.key}: {e.told()}" for e in found)
+        columns = "; ".join(f"{e.key}: {e.describe()}" for e in found)
         log.info(
             "the policy reads %s (policy.symbols, policy.pictures and policy.numbers change it)",
-            told,
+            columns,
         )
         for entry in found:
             if entry.doubtful:
@@ -131,7 +131,7 @@ class ActorCriticPolicy(NetworkOptions):
                 log.warning(
                     "the observation %r is read as %s; if its values are %s, set policy.%s=[%s], "
                     "or little is learned from them",
-                    *(entry.key, entry.told(), what, key),
+                    *(entry.key, entry.describe(), what, key),
                     ", ".join([*getattr(self, key), entry.key]),
                 )
 
@@ -266,7 +266,7 @@ def _given(options: Mapping[str, Any]) -> dict[str, Kind]:
 
 @functools.cache
 def _accept_read_only() -> None:
-    """Lets torch read read-only arrays, as observations are; it warns of the first one only."""
+    """Suppresses torch's warning, given once, about read-only arrays such as observations."""
     import torch  # noqa: PLC0415 - see ``network``
 
     with warnings.catch_warnings():

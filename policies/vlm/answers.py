@@ -1,4 +1,4 @@
-"""Answers of models: the form that is asked for, and reading an answer in that form."""
+"""The form in which a model answers, and the parser of such answers."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from policies.vlm.grammar import Grammar, Row, Unusable
-from rollout.models.chat_api import incomplete, json_object
+from policies.vlm.grammar import Grammar, Row, UnusableAnswerError
+from rollout.models.chat_api import incomplete_reason, json_object
 
 Form: TypeAlias = Literal["tags", "json", "tool"]
 ACTION = "action"
-_TOOL = "act"
+_TOOL_NAME = "act"
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Reader:
 
     @property
     def instruction(self) -> str:
-        """How to answer, for the prompt."""
+        """Instructions on the form of an answer, for the prompt."""
         docs = {**self._fields, ACTION: "the action"}
         if self._form == "tags":
             lines = [f"<{name}>{doc}</{name}>" for name, doc in docs.items()]
@@ -54,11 +54,11 @@ class Reader:
             inner = ", ".join(f'"{name}": {doc}' for name, doc in docs.items())
             return f"Answer with one JSON object and nothing else: {{{inner}}}"
         inner = ", ".join(f"{name} ({doc})" for name, doc in docs.items())
-        return f"Answer by calling the tool {_TOOL} with {inner}."
+        return f"Answer by calling the tool {_TOOL_NAME} with {inner}."
 
     @property
     def request(self) -> dict[str, Any]:
-        """Fields of a request that ask for the form."""
+        """The fields of a request that ask for this form."""
         if self._form == "tags":
             return {}
         properties: dict[str, Any] = {
@@ -72,10 +72,10 @@ class Reader:
             "additionalProperties": False,
         }
         if self._form == "json":
-            about = {"name": _TOOL, "schema": schema}
+            about = {"name": _TOOL_NAME, "schema": schema}
             return {"response_format": {"type": "json_schema", "json_schema": about}}
-        tool = {"name": _TOOL, "description": "Plays an action.", "parameters": schema}
-        choice = {"type": "function", "function": {"name": _TOOL}}
+        tool = {"name": _TOOL_NAME, "description": "Plays an action.", "parameters": schema}
+        choice = {"type": "function", "function": {"name": _TOOL_NAME}}
         return {"tools": [{"type": "function", "function": tool}], "tool_choice": choice}
 
     def read(self, text: str, tools: list[tuple[str, str]], finish: str) -> Answer:
@@ -84,61 +84,63 @@ class Reader:
         Args:
             text: its text.
             tools: names and arguments of its tool calls.
-            finish: why the model stopped, as the server says it.
+            finish: reason why the model stopped, as the server gives it.
 
         Raises:
             Unusable: it is no action.
         """
-        code, problem = incomplete(finish)
+        code, problem = incomplete_reason(finish)
         if code:
-            raise Unusable(code, problem)
+            raise UnusableAnswerError(code, problem)
         if self._form == "tool":
-            return self._object(self._call(tools))
+            return self._read_object(self._tool_arguments(tools))
         if not text.strip():
-            raise Unusable("empty", "the answer was empty")
-        return self._object(text) if self._form == "json" else self._tags(text)
+            raise UnusableAnswerError("empty", "the answer was empty")
+        return self._read_object(text) if self._form == "json" else self._read_tags(text)
 
     def write(self, fields: Mapping[str, str], action: str) -> str:
         """Returns an answer as the model would write it, for its history."""
         if self._form == "tags":
             blocks = {**fields, ACTION: action}
             return "\n".join(f"<{name}>{text}</{name}>" for name, text in blocks.items())
-        return json.dumps({**fields, ACTION: _data(action)}, ensure_ascii=False)
+        return json.dumps({**fields, ACTION: _as_json(action)}, ensure_ascii=False)
 
-    def _tags(self, text: str) -> Answer:
-        found = _blocks(text, ACTION)
+    def _read_tags(self, text: str) -> Answer:
+        found = _tagged_blocks(text, ACTION)
         if len(found) != 1:
             code = "two_blocks" if found else "no_block"
-            raise Unusable(
+            raise UnusableAnswerError(
                 code,
                 f"expected one block <{ACTION}>...</{ACTION}>, got {len(found) or 'none'}",
             )
         action = found[0].strip()
-        blocks = {name: _blocks(text, name) for name in self._fields}
+        blocks = {name: _tagged_blocks(text, name) for name in self._fields}
         fields = {name: each[-1].strip() for name, each in blocks.items() if each}
         return Answer(self._grammar.parse(action), action, fields)
 
-    def _call(self, tools: list[tuple[str, str]]) -> str:
-        if len(tools) != 1 or tools[0][0] != _TOOL:
+    def _tool_arguments(self, tools: list[tuple[str, str]]) -> str:
+        if len(tools) != 1 or tools[0][0] != _TOOL_NAME:
             code = "two_blocks" if len(tools) > 1 else "no_block"
             names = ", ".join(name for name, _ in tools) or "none"
-            raise Unusable(code, f"expected one call of the tool {_TOOL}, got {names}")
+            raise UnusableAnswerError(
+                code, f"expected one call of the tool {_TOOL_NAME}, got {names}"
+            )
         return tools[0][1]
 
-    def _object(self, text: str) -> Answer:
+    def _read_object(self, text: str) -> Answer:
         try:
             data = json_object(text)
         except ValueError as error:
-            raise Unusable("malformed", str(error)) from error
+            raise UnusableAnswerError("malformed", str(error)) from error
         if ACTION not in data:
-            raise Unusable("no_block", f'expected a JSON object with the key "{ACTION}"')
+            raise UnusableAnswerError("no_block", f'expected a JSON object with the key "{ACTION}"')
         action = data[ACTION]
-        fields = {name: _shown(data[name]) for name in self._fields if name in data}
-        return Answer(self._grammar.parse(action), _shown(action), fields)
+        fields = {name: _as_text(data[name]) for name in self._fields if name in data}
+        return Answer(self._grammar.parse(action), _as_text(action), fields)
 
 
-def _blocks(text: str, name: str) -> list[str]:
-    """What is between ``<name>`` and the next ``</name>``, each time, in one pass."""
+def _tagged_blocks(text: str, name: str) -> list[str]:
+    """Returns each text between ``<name>`` and the next ``</name>``, in one pass."""
     found, after, opening, closing = list[str](), 0, f"<{name}>", f"</{name}>"
     while (begin := text.find(opening, after)) >= 0:
         begin += len(opening)
@@ -150,11 +152,11 @@ def _blocks(text: str, name: str) -> list[str]:
     return found
 
 
-def _shown(value: Any) -> str:
+def _as_text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def _data(action: str) -> Any:
+def _as_json(action: str) -> Any:
     try:
         return json.loads(action)
     except ValueError:

@@ -14,11 +14,11 @@ import numpy as np
 from policies.vlm.answers import Answer, Reader
 from policies.vlm.grammar import Grammar
 from policies.vlm.options import VlmOptions
-from policies.vlm.pictures import MISSION, Pictures, shows, values_of
+from policies.vlm.pictures import MISSION, Pictures, observation_values, shows_observation
 from policies.vlm.prompt import Prompt
 from rollout.api import Array, BridgeSpec, Columns, Details, Start, StateSpace, Task, Trial
 from rollout.errors import ConfigError
-from rollout.models.examples import Lesson, Library, Recorded
+from rollout.models.examples import ExampleEpisode, ExampleLibrary, TrainingExample
 
 MEMORY = "dialogue"
 
@@ -27,9 +27,9 @@ MEMORY = "dialogue"
 class Turn:
     """One earlier step: the message about its observation, its picture, and the answer."""
 
-    asked: str
+    message: str
     picture: bytes
-    answered: str
+    answer: str
 
 
 @dataclass(frozen=True)
@@ -42,16 +42,16 @@ class Dialogue:
         step: number of the next step.
         turns: the last turns, oldest first.
         kept: fields of answers that are kept, by name.
-        last: the last action that was played, as text.
-        problem: why the last answer could not be used; empty if it could.
+        last: the last action, as text.
+        problem: reason why the last answer was unusable; empty if it was usable.
         unusable: steps in a row without a usable answer.
-        same: steps in a row after which nothing had changed.
+        same: steps in a row without a change of the observation.
         seen: digest of the last observation.
         calls: number of calls so far.
         episode: its number.
         log: marks the lines of this attempt in the log of the episode.
         earlier: how earlier episodes from the same state ended, oldest first.
-        lessons: what the model wrote about them.
+        lessons: the critiques of them.
     """
 
     seed: int = 0
@@ -71,13 +71,13 @@ class Dialogue:
     lessons: tuple[str, ...] = ()
 
 
-def begin(starts: Sequence[Start], space: StateSpace | None, *, trials: bool) -> Columns:
+def new_dialogues(starts: Sequence[Start], space: StateSpace | None, *, trials: bool) -> Columns:
     """Returns the memory of new episodes, a column of objects.
 
     Args:
         starts: how they begin.
         space: numbers their states; None for states without a number.
-        trials: whether they know of earlier episodes and have logs.
+        trials: whether the policy uses earlier episodes and their logs.
     """
     found = []
     for start in starts:
@@ -88,10 +88,10 @@ def begin(starts: Sequence[Start], space: StateSpace | None, *, trials: bool) ->
                 dialogue, episode=start.episode, log=uuid.uuid4().hex, earlier=start.earlier
             )
         found.append(dialogue)
-    return column(found)
+    return memory_column(found)
 
 
-def column(dialogues: Sequence[Any]) -> Columns:
+def memory_column(dialogues: Sequence[Any]) -> Columns:
     """Returns the memory with one dialogue, or 0 for no episode, per row."""
     rows: Array = np.zeros(len(dialogues), object)
     for number, dialogue in enumerate(dialogues):
@@ -103,8 +103,8 @@ _STATES = 256  # states whose examples are kept ready
 
 
 @dataclass(frozen=True)
-class Composed:
-    """What a model is told about one observation.
+class ComposedMessages:
+    """The messages to a model about one observation.
 
     Attributes:
         messages: all messages; pictures are digests.
@@ -141,20 +141,20 @@ class Composer:
         docs = {name: each.doc for name, each in prompt.fields.items()}
         self.reader = Reader(options.form, self.grammar, docs)
         self.pictures = Pictures(spec, options.history, options.picture)
-        if not self.pictures and not shows(spec, prompt):
+        if not self.pictures and not shows_observation(spec, prompt):
             raise ConfigError(
                 f"prompt={options.prompt}: it would show nothing that {spec.name} observes; send a "
                 f"picture (history.images=1, with bridge.render=true where a game of Gymnasium can "
                 f"be drawn), or use text, observation or details in a prompt of yours"
             )
         chosen = options.examples
-        self.library = Library(chosen, spec, task) if chosen.dataset else None
+        self.library = ExampleLibrary(chosen, spec, task) if chosen.dataset else None
         self._examples = functools.lru_cache(_STATES)(self._examples_for)
 
     def compose(
         self, dialogue: Dialogue, observations: Columns, row: int, details: Details
-    ) -> Composed:
-        """Returns what the model is told about a row of observations."""
+    ) -> ComposedMessages:
+        """Returns the messages about a row of observations."""
         values = self.values(dialogue, observations, row, details)
         text = self.prompt.render("observation", **values)
         picture = goal = b""
@@ -165,19 +165,23 @@ class Composer:
             goal = self.pictures.encode(wanted, observations[wanted][row])
         messages, images = self._messages(dialogue, values, text, picture)
         if goal:
-            digest = digest_of_picture(goal)
+            digest = picture_digest(goal)
             images[digest] = goal
             messages[1] = _with_goal(messages[1], digest)
-        return Composed(messages, images, text, picture, values)
+        return ComposedMessages(messages, images, text, picture, values)
 
-    def again(self, composed: Composed, answer: str, problem: str) -> Composed:
+    def compose_retry(
+        self, composed: ComposedMessages, answer: str, problem: str
+    ) -> ComposedMessages:
         """Returns the messages that ask again after an unusable answer."""
         text = self.prompt.render("unusable", **{**composed.values, "problem": problem})
-        said = {"role": "assistant", "content": answer or "(nothing)"}
-        messages = [*composed.messages, said, {"role": "user", "content": text}]
+        reply = {"role": "assistant", "content": answer or "(nothing)"}
+        messages = [*composed.messages, reply, {"role": "user", "content": text}]
         return replace(composed, messages=messages)
 
-    def answered(self, dialogue: Dialogue, composed: Composed, answer: Answer) -> Dialogue:
+    def after_answer(
+        self, dialogue: Dialogue, composed: ComposedMessages, answer: Answer
+    ) -> Dialogue:
         """Returns the dialogue after a usable answer."""
         kept, shown = dict(dialogue.kept), {}
         for name, about in self.prompt.fields.items():
@@ -188,21 +192,21 @@ class Composer:
         turn = Turn(composed.text, composed.picture, self.reader.write(shown, answer.action))
         return replace(
             dialogue,
-            turns=self._last(dialogue, turn),
+            turns=self._recent_turns(dialogue, turn),
             kept=kept,
             last=answer.action,
             problem="",
             unusable=0,
         )
 
-    def unanswered(
-        self, dialogue: Dialogue, composed: Composed, answer: str, problem: str
+    def after_failed_answer(
+        self, dialogue: Dialogue, composed: ComposedMessages, answer: str, problem: str
     ) -> Dialogue:
         """Returns the dialogue after a step without a usable answer; it shows no action of it."""
         turn = Turn(composed.text, composed.picture, answer or "(nothing)")
         return replace(
             dialogue,
-            turns=self._last(dialogue, turn),
+            turns=self._recent_turns(dialogue, turn),
             problem=problem,
             unusable=dialogue.unusable + 1,
         )
@@ -223,7 +227,7 @@ class Composer:
             "kept": dialogue.kept,
             "lessons": dialogue.lessons,
             "problem": dialogue.problem,
-            **values_of(self._spec, observations, row, details),
+            **observation_values(self._spec, observations, row, details),
         }
 
     def _messages(
@@ -232,10 +236,10 @@ class Composer:
         """Returns the messages, in which pictures are digests, and the pictures."""
         images: dict[str, bytes] = {}
 
-        def said(content: str, image: bytes) -> dict[str, Any]:
+        def user_message(content: str, image: bytes) -> dict[str, Any]:
             if not image:
                 return {"role": "user", "content": content}
-            digest = digest_of_picture(image)
+            digest = picture_digest(image)
             images[digest] = image
             parts = [{"type": "image", "digest": digest}, {"type": "text", "text": content}]
             return {"role": "user", "content": parts}
@@ -244,19 +248,19 @@ class Composer:
         turns = dialogue.turns[-history.texts :] if history.texts else ()
         shown = max(0, history.images - 1)
         messages = [{"role": "system", "content": self.prompt.render("system", **values)}]
-        examples = self._examples_of(dialogue)
-        begins = [f"{self.prompt.render('example', **values)}\n\n"] if examples else []
+        examples = self._examples_shown(dialogue)
+        openings = [f"{self.prompt.render('example', **values)}\n\n"] if examples else []
         for number, turn in enumerate((*examples, *turns)):
             at = number - len(examples)
             recent = at < 0 or len(turns) - at <= shown
-            opening = begins.pop() if at >= 0 and begins else ""
-            messages.append(said(opening + turn.asked, turn.picture if recent else b""))
-            messages.append({"role": "assistant", "content": turn.answered})
-        messages.append(said("".join(begins) + text, picture))
+            opening = openings.pop() if at >= 0 and openings else ""
+            messages.append(user_message(opening + turn.message, turn.picture if recent else b""))
+            messages.append({"role": "assistant", "content": turn.answer})
+        messages.append(user_message("".join(openings) + text, picture))
         return messages, images
 
-    def _examples_of(self, dialogue: Dialogue) -> tuple[Turn, ...]:
-        """The turns of the examples that an episode is shown, the same at each of its steps."""
+    def _examples_shown(self, dialogue: Dialogue) -> tuple[Turn, ...]:
+        """Returns the turns of the examples shown in an episode, the same at each step."""
         if self.library is None or dialogue.state is None:
             return ()
         return self._examples(dialogue.state)
@@ -268,10 +272,10 @@ class Composer:
             found += self._turns(number, self.library.read(ref))
         return tuple(found)
 
-    def _turns(self, example: int, recorded: Recorded) -> list[Turn]:
-        """The turns of an example."""
+    def _turns(self, example: int, recorded: ExampleEpisode) -> list[Turn]:
+        """Returns the turns of an example."""
         found: list[Turn] = []
-        for composed, row, action in self.replayed(recorded):
+        for composed, row, action in self.replay(recorded):
             opening = ""
             if not found:
                 opening = self.prompt.render("example", **{**composed.values, "example": example})
@@ -285,18 +289,18 @@ class Composer:
             found.append(Turn(opening + composed.text, composed.picture, answer))
         return found
 
-    def replayed(self, recorded: Recorded) -> Iterator[tuple[Composed, int, str]]:
-        """Yields what a model would have been told at each step, its number, and the action."""
+    def replay(self, recorded: ExampleEpisode) -> Iterator[tuple[ComposedMessages, int, str]]:
+        """Yields the messages of each recorded step, its number, and the action as text."""
         dialogue = Dialogue()
         for row in range(len(next(iter(recorded.actions.values())))):
-            told = recorded.details[row] or {} if recorded.details is not None else {}
-            composed = self.compose(dialogue, recorded.observations, row, told)
+            details = recorded.details[row] or {} if recorded.details is not None else {}
+            composed = self.compose(dialogue, recorded.observations, row, details)
             action = self.grammar.write({key: rows[row] for key, rows in recorded.actions.items()})
             yield composed, row, action
             answer = Answer(self.grammar.parse(action), action, {})
-            dialogue = self.answered(replace(dialogue, step=row + 1), composed, answer)
+            dialogue = self.after_answer(replace(dialogue, step=row + 1), composed, answer)
 
-    def _last(self, dialogue: Dialogue, turn: Turn) -> tuple[Turn, ...]:
+    def _recent_turns(self, dialogue: Dialogue, turn: Turn) -> tuple[Turn, ...]:
         history = self._history
         turns = (*dialogue.turns, turn)[-history.texts :] if history.texts else ()
         without = max(0, len(turns) - max(0, history.images - 1))
@@ -304,9 +308,9 @@ class Composer:
 
 
 def _with_goal(message: Mapping[str, Any], digest: str) -> dict[str, Any]:
-    """The first message of the user, with the picture of the goal before it."""
-    said = message["content"]
-    parts = said if isinstance(said, list) else [{"type": "text", "text": said}]
+    """Returns the first message of the user with the picture of the goal before it."""
+    content = message["content"]
+    parts = content if isinstance(content, list) else [{"type": "text", "text": content}]
     shown = [
         {"type": "text", "text": "A picture of the goal:"},
         {"type": "image", "digest": digest},
@@ -314,25 +318,25 @@ def _with_goal(message: Mapping[str, Any], digest: str) -> dict[str, Any]:
     return {**message, "content": [*shown, *parts]}
 
 
-def digest_of_picture(image: bytes) -> str:
-    """Returns what messages call the file of a picture."""
+def picture_digest(image: bytes) -> str:
+    """Returns the digest by which messages refer to the file of a picture."""
     return hashlib.sha256(image).hexdigest()[:32]
 
 
-class EpisodeTeacher:
-    """Replays recorded episodes through the prompt of a policy; see ``Teacher``."""
+class EpisodeExampleBuilder:
+    """Replays recorded episodes through the prompt of a policy; see ``ExampleBuilder``."""
 
     def __init__(self, composer: Composer) -> None:
         self._composer = composer
 
-    def demonstrated(
+    def from_actions(
         self, observations: Columns, details: Sequence[Details] | None, actions: Columns
-    ) -> Iterator[Lesson]:
-        """Yields a lesson for each step; its answer is the action alone."""
-        recorded = Recorded(observations, details, actions, ())
-        for composed, _, action in self._composer.replayed(recorded):
+    ) -> Iterator[TrainingExample]:
+        """Yields an example for each step; its answer is the action alone."""
+        recorded = ExampleEpisode(observations, details, actions, ())
+        for composed, _, action in self._composer.replay(recorded):
             answer = self._composer.reader.write({}, action)
-            yield Lesson(composed.messages, composed.images, answer)
+            yield TrainingExample(composed.messages, composed.images, answer)
 
     def pictures(self, observations: Columns) -> dict[str, bytes]:
         """Returns the files of the pictures of an episode, by digest."""
@@ -341,4 +345,4 @@ class EpisodeTeacher:
             return {}
         column = pictures.column
         files = [pictures.encode(column, image) for image in observations[column]]
-        return {digest_of_picture(file): file for file in files}
+        return {picture_digest(file): file for file in files}

@@ -1,7 +1,7 @@
-"""Actions as text: how a model names them, and the one way in which its text is read.
+"""Actions as text: their description for a model, and the parser of its answers.
 
-There is one strict stage. Text that is not an action is never searched for one: parsers that guess
-play moves which the model had rejected.
+The parser is strict. It never searches for an action in other text: parsers that guess play moves
+which the model had rejected.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ from gymnasium import spaces
 
 from rollout.api import Array, BridgeSpec, leaf_dtype, leaf_shape
 from rollout.errors import ConfigError, nearest
-from rollout.models.chat_api import brief
+from rollout.models.chat_api import shorten
 
 Row = dict[str, Any]
 """One row of actions, by column."""
 
-_NOTHING = ("noop", "no-op", "nothing", "do nothing", "none", "stay", "wait", "idle", "0")
-_LONG = 60  # characters of a description that is not repeated
+_NOOP_NAMES = ("noop", "no-op", "nothing", "do nothing", "none", "stay", "wait", "idle", "0")
+_LONGEST_REPEATED = 60  # characters of a description that is not repeated
 _LONGEST_LIST = 64  # names that a problem lists
 
 
-class Unusable(Exception):  # noqa: N818 - reads as what happened
-    """An answer that is no action.
+class UnusableAnswerError(Exception):
+    """An answer that is not an action.
 
     Attributes:
         code: no_block, two_blocks, malformed, unknown, out_of_range, empty, refused or cut.
-        problem: what was expected and what came, for the model.
+        problem: the expected and the actual answer, for the model.
     """
 
     def __init__(self, code: str, problem: str) -> None:
@@ -58,7 +58,7 @@ class Grammar:
         for key, value in spec.action_defaults.items():
             column = self._columns[key]
             assert isinstance(column, _Choice)
-            column.nothing = value
+            column.noop = value
         only = next(iter(self._columns.values())) if len(self._columns) == 1 else None
         self._only = only if isinstance(only, _Choice) else None
 
@@ -69,12 +69,12 @@ class Grammar:
             return self._only.description
         lines, first = [], dict[str, str]()
         for key, column in self._columns.items():
-            told = column.description
-            same = first.setdefault(told, key)
-            if same != key and len(told) > _LONG:
-                told = f'as "{same}"'
-            left = "" if column.nothing is None else " (may be left out)"
-            lines.append(f'"{key}": {told}{left}')
+            text = column.description
+            same = first.setdefault(text, key)
+            if same != key and len(text) > _LONGEST_REPEATED:
+                text = f'as "{same}"'
+            left = "" if column.noop is None else " (may be left out)"
+            lines.append(f'"{key}": {text}{left}')
         return "A JSON object:\n" + "\n".join(lines)
 
     @property
@@ -82,7 +82,7 @@ class Grammar:
         """JSON schema of an action."""
         if self._only:
             return self._only.schema
-        needed = [key for key, column in self._columns.items() if column.nothing is None]
+        needed = [key for key, column in self._columns.items() if column.noop is None]
         return {
             "type": "object",
             "properties": {key: column.schema for key, column in self._columns.items()},
@@ -91,9 +91,9 @@ class Grammar:
         }
 
     @property
-    def nothing(self) -> Row | None:
+    def noop(self) -> Row | None:
         """The action that does nothing; None if there is none."""
-        row = {key: column.nothing for key, column in self._columns.items()}
+        row = {key: column.noop for key, column in self._columns.items()}
         return None if any(value is None for value in row.values()) else row
 
     def parse(self, text: object) -> Row:
@@ -109,25 +109,30 @@ class Grammar:
             try:
                 data = json.loads(text, strict=False)  # programs may have their lines as they are
             except (ValueError, RecursionError) as error:
-                raise Unusable("malformed", f"the action is not valid JSON: {error}") from error
+                raise UnusableAnswerError(
+                    "malformed", f"the action is not valid JSON: {error}"
+                ) from error
         if not isinstance(data, Mapping):
-            raise Unusable("malformed", f"expected a JSON object as action, got {brief(data)}")
+            raise UnusableAnswerError(
+                "malformed", f"expected a JSON object as action, got {shorten(data)}"
+            )
         for key in data:
             if key not in self._columns:
-                raise Unusable(
-                    "unknown", f"{brief(key)} is not a part of an action{_near(key, self._columns)}"
+                raise UnusableAnswerError(
+                    "unknown",
+                    f"{shorten(key)} is not a part of an action{_did_you_mean(key, self._columns)}",
                 )
         row = {}
         for key, column in self._columns.items():
             if key in data:
                 try:
                     row[key] = column.read(data[key])
-                except Unusable as error:
-                    raise Unusable(error.code, f"{key}: {error.problem}") from error
-            elif column.nothing is None:
-                raise Unusable("malformed", f"the action lacks {key!r}")
+                except UnusableAnswerError as error:
+                    raise UnusableAnswerError(error.code, f"{key}: {error.problem}") from error
+            elif column.noop is None:
+                raise UnusableAnswerError("malformed", f"the action lacks {key!r}")
             else:
-                row[key] = column.nothing
+                row[key] = column.noop
         return row
 
     def write(self, row: Mapping[str, Any]) -> str:
@@ -137,7 +142,7 @@ class Grammar:
         data = {
             key: column.write(row[key])
             for key, column in self._columns.items()
-            if column.nothing is None or not np.array_equal(row[key], column.nothing)
+            if column.noop is None or not np.array_equal(row[key], column.noop)
         }
         return json.dumps(data, ensure_ascii=False)
 
@@ -146,7 +151,7 @@ class Grammar:
         return {key: column.random(rng) for key, column in self._columns.items()}
 
 
-def _near(name: object, valid: Any) -> str:
+def _did_you_mean(name: object, valid: Any) -> str:
     close = nearest(str(name), valid, most=1)
     return f'; did you mean "{close[0]}"?' if close else ""
 
@@ -157,11 +162,11 @@ class _Choice:
     def __init__(self, first: int, count: int, names: Any) -> None:
         self._first, self._count = first, count
         self._names = list(names) if names else []
-        self._numbers = {_plain(name): first + n for n, name in enumerate(self._names)}
+        self._numbers = {_normalized(name): first + n for n, name in enumerate(self._names)}
         if len(self._numbers) < len(self._names):
             raise ConfigError(f"actions with the same name: {', '.join(self._names)}")
-        found = (self._numbers[name] for name in _NOTHING if name in self._numbers)
-        self.nothing: int | None = next(found, None)
+        found = (self._numbers[name] for name in _NOOP_NAMES if name in self._numbers)
+        self.noop: int | None = next(found, None)
 
     @property
     def description(self) -> str:
@@ -178,18 +183,20 @@ class _Choice:
 
     def read(self, value: object) -> int:
         if isinstance(value, str) and not value.strip():
-            raise Unusable("empty", "the action is empty")
+            raise UnusableAnswerError("empty", "the action is empty")
         if self._names:
-            number = self._numbers.get(_plain(str(value)))
+            number = self._numbers.get(_normalized(str(value)))
             if number is None:
                 listed = ", ".join(self._names[:_LONGEST_LIST])
-                raise Unusable(
-                    "unknown", f"there is no action {brief(value)}; the actions are {listed}"
+                raise UnusableAnswerError(
+                    "unknown", f"there is no action {shorten(value)}; the actions are {listed}"
                 )
             return number
-        number = _whole(value)
+        number = _whole_number(value)
         if not self._first <= number < self._first + self._count:
-            raise Unusable("out_of_range", f"expected {self.description}, got {brief(number)}")
+            raise UnusableAnswerError(
+                "out_of_range", f"expected {self.description}, got {shorten(number)}"
+            )
         return number
 
     def write(self, value: Any) -> str | int:
@@ -200,17 +207,19 @@ class _Choice:
         return int(self._first + rng.integers(self._count))
 
 
-def _plain(name: str) -> str:
+def _normalized(name: str) -> str:
     return " ".join(name.strip().strip("\"'`").casefold().split())
 
 
-def _whole(value: object) -> int:
+def _whole_number(value: object) -> int:
     try:
         if isinstance(value, bool) or (isinstance(value, float) and value != int(value)):
             raise ValueError
         return int(value)  # type: ignore[call-overload, no-any-return]  # refused below
     except (ValueError, TypeError, OverflowError):
-        raise Unusable("malformed", f"expected a whole number, got {brief(value)}") from None
+        raise UnusableAnswerError(
+            "malformed", f"expected a whole number, got {shorten(value)}"
+        ) from None
 
 
 class _Buttons:
@@ -218,19 +227,23 @@ class _Buttons:
 
     def __init__(self, names: list[str]) -> None:
         self._names = names
-        self._numbers = {_plain(name): n for n, name in enumerate(names)}
-        self.nothing: Array = np.zeros(len(names), np.int8)
+        self._numbers = {_normalized(name): n for n, name in enumerate(names)}
+        self.noop: Array = np.zeros(len(names), np.int8)
         self.description = "a list of any of " + ", ".join(f'"{name}"' for name in names)
         self.schema = {"type": "array", "items": {"type": "string", "enum": names}}
 
     def read(self, value: object) -> Array:
         if not isinstance(value, list):
-            raise Unusable("malformed", f"expected a list of names, got {brief(value)}")
-        row = self.nothing.copy()
+            raise UnusableAnswerError(
+                "malformed", f"expected a list of names, got {shorten(value)}"
+            )
+        row = self.noop.copy()
         for name in value:
-            if _plain(str(name)) not in self._numbers:
-                raise Unusable("unknown", f"there is no {brief(name)}{_near(name, self._names)}")
-            row[self._numbers[_plain(str(name))]] = 1
+            if _normalized(str(name)) not in self._numbers:
+                raise UnusableAnswerError(
+                    "unknown", f"there is no {shorten(name)}{_did_you_mean(name, self._names)}"
+                )
+            row[self._numbers[_normalized(str(name))]] = 1
         return row
 
     def write(self, value: Any) -> list[str]:
@@ -246,8 +259,8 @@ class _Places:
 
     def __init__(self, places: dict[str, _Choice], dtype: np.dtype[Any]) -> None:
         self._places, self._dtype = places, dtype
-        rest = [choice.nothing for choice in places.values()]
-        self.nothing = None if None in rest else np.array(rest, dtype)
+        rest = [choice.noop for choice in places.values()]
+        self.noop = None if None in rest else np.array(rest, dtype)
         inner = "; ".join(f'"{name}": {choice.description}' for name, choice in places.items())
         self.description = f"an object with {inner}"
         self.schema = {
@@ -258,20 +271,22 @@ class _Places:
 
     def read(self, value: object) -> Array:
         if not isinstance(value, Mapping):
-            raise Unusable("malformed", f"expected an object, got {brief(value)}")
+            raise UnusableAnswerError("malformed", f"expected an object, got {shorten(value)}")
         for name in value:
             if name not in self._places:
-                raise Unusable("unknown", f"there is no {brief(name)}{_near(name, self._places)}")
+                raise UnusableAnswerError(
+                    "unknown", f"there is no {shorten(name)}{_did_you_mean(name, self._places)}"
+                )
         row = []
         for name, choice in self._places.items():
-            if name not in value and choice.nothing is None:
-                raise Unusable("malformed", f"{name!r} is missing")
-            row.append(choice.read(value[name]) if name in value else choice.nothing)
+            if name not in value and choice.noop is None:
+                raise UnusableAnswerError("malformed", f"{name!r} is missing")
+            row.append(choice.read(value[name]) if name in value else choice.noop)
         return np.array(row, self._dtype)
 
     def write(self, value: Any) -> dict[str, str | int]:
         places = zip(self._places.items(), value, strict=True)
-        return {name: choice.write(n) for (name, choice), n in places if n != choice.nothing}
+        return {name: choice.write(n) for (name, choice), n in places if n != choice.noop}
 
     def random(self, rng: np.random.Generator) -> Array:
         return np.array([choice.random(rng) for choice in self._places.values()], self._dtype)
@@ -283,7 +298,7 @@ class _Numbers:
     def __init__(self, box: spaces.Box) -> None:
         self._box = box
         zero = np.zeros(box.shape, box.dtype)
-        self.nothing = zero if box.contains(zero) else None
+        self.noop = zero if box.contains(zero) else None
         lo, hi = float(box.low.min()), float(box.high.max())
         form = f"a list of shape {list(box.shape)} of numbers" if box.shape else "a number"
         bounds = f" from {lo:g} to {hi:g}" if math.isfinite(lo) and math.isfinite(hi) else ""
@@ -296,9 +311,13 @@ class _Numbers:
         except (ValueError, TypeError, OverflowError):
             row = np.array(None, object)
         if row.dtype == object or row.shape != self._box.shape or not np.isfinite(row).all():
-            raise Unusable("malformed", f"expected {self.description}, got {brief(value)}")
+            raise UnusableAnswerError(
+                "malformed", f"expected {self.description}, got {shorten(value)}"
+            )
         if (row < self._box.low).any() or (row > self._box.high).any():
-            raise Unusable("out_of_range", f"expected {self.description}, got {brief(value)}")
+            raise UnusableAnswerError(
+                "out_of_range", f"expected {self.description}, got {shorten(value)}"
+            )
         return row.astype(self._box.dtype)
 
     def write(self, value: Any) -> Any:
@@ -315,19 +334,19 @@ class _Text:
 
     def __init__(self, text: spaces.Text) -> None:
         self._text = text
-        self.nothing = "" if text.min_length == 0 else None
+        self.noop = "" if text.min_length == 0 else None
         self.description = f"text of {text.min_length} to {text.max_length} characters"
         self.schema = {"type": "string"}
 
     def read(self, value: object) -> str:
         if not isinstance(value, str):
-            raise Unusable("malformed", f"expected text, got {brief(value)}")
+            raise UnusableAnswerError("malformed", f"expected text, got {shorten(value)}")
         if not self._text.contains(value):
             strange = next((c for c in value if c not in self._text.character_set), None)
             short, long = self._text.min_length, self._text.max_length
             fits = short <= len(value) <= long
             why = f"it contains {strange!r}" if fits else f"it has {len(value)}"
-            raise Unusable("out_of_range", f"expected {self.description}; {why}")
+            raise UnusableAnswerError("out_of_range", f"expected {self.description}; {why}")
         return value
 
     def write(self, value: Any) -> str:

@@ -12,11 +12,11 @@ from rollout.api import option
 from rollout.errors import ConfigError
 from rollout.models.sections import Endpoint, Examples, Local, OptionGroup, RunLimits, Sampling
 from rollout.models.spending import price_of
-from rollout.models.transport import target_of
+from rollout.models.transport import chat_url
 
 
 class History(OptionGroup):
-    """What the model sees of earlier steps of its episode."""
+    """The earlier steps of an episode that the model sees."""
 
     texts: int = Field(16, ge=0, description="steps whose observation and answer it sees as text")
     images: int = Field(0, ge=0, description="pictures it sees: 0 none, 1 the current one, ...")
@@ -39,7 +39,7 @@ class Reflect(OptionGroup):
 
 
 class Limits(RunLimits):
-    """When an episode is truncated, and when a run pauses; null for no limit."""
+    """Limits that truncate an episode or pause a run; null for no limit."""
 
     reparse: int = Field(1, ge=0, description="times an unusable answer is asked for again")
     unusable: int | None = Field(
@@ -81,7 +81,7 @@ class VlmOptions:
         if self.local.model:
             self._check_local()
             return
-        target_of(self.endpoint.url)
+        chat_url(self.endpoint.url)
         if not self.model:
             raise ConfigError("model: expected the name of a model at the endpoint, got none")
         if self.history.images and not self.endpoint.images:

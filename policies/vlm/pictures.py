@@ -15,7 +15,7 @@ from rollout.api import Array, BridgeSpec, Columns, Details, is_picture, pixels
 from rollout.errors import ConfigError, UnknownNameError
 
 _SMALL = 64  # numbers of a column that templates may use
-PRIVILEGED = "privileged"  # begins the names of what no player knows
+PRIVILEGED = "privileged"  # prefix of columns that players must not see
 TEXT, MISSION = "text", "mission"
 
 
@@ -71,7 +71,7 @@ def _is_image(leaf: spaces.Space[Any]) -> bool:
     return is_picture(leaf) and len(shape) == 3 and min(shape[:2]) >= 16 and shape[2] in (1, 3)
 
 
-def values_of(
+def observation_values(
     spec: BridgeSpec, observations: Columns, row: int, details: Details
 ) -> dict[str, Any]:
     """Returns the variables of templates that describe an observation: text and observation."""
@@ -89,8 +89,8 @@ def values_of(
     return {"text": "\n".join(texts), "observation": small}
 
 
-def shows(spec: BridgeSpec, prompt: Prompt) -> bool:
-    """Says whether a prompt can show anything of an observation without pictures.
+def shows_observation(spec: BridgeSpec, prompt: Prompt) -> bool:
+    """Returns whether a prompt shows any part of an observation without pictures.
 
     Details are known before launch where columns were made from a nested space: they are its texts.
     """
@@ -106,7 +106,7 @@ def shows(spec: BridgeSpec, prompt: Prompt) -> bool:
     return isinstance(original, spaces.Dict) and TEXT in original.spaces
 
 
-def digest_of(observations: Columns, row: int, details: Details) -> bytes:
+def observation_digest(observations: Columns, row: int, details: Details) -> bytes:
     """Returns a digest of everything that is observed in a row."""
     digest = hashlib.blake2b(digest_size=16)
     for key in sorted(observations):

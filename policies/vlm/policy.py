@@ -15,18 +15,18 @@ import numpy as np
 from policies.vlm.answers import Answer
 from policies.vlm.composing import (
     MEMORY,
-    Composed,
+    ComposedMessages,
     Composer,
     Dialogue,
-    EpisodeTeacher,
-    begin,
-    column,
+    EpisodeExampleBuilder,
+    memory_column,
+    new_dialogues,
 )
-from policies.vlm.grammar import Row, Unusable, columns_of
+from policies.vlm.grammar import Row, UnusableAnswerError, columns_of
 from policies.vlm.options import VlmOptions
-from policies.vlm.pictures import digest_of
+from policies.vlm.pictures import observation_digest
 from policies.vlm.prompt import Prompt, load_prompt
-from policies.vlm.reflecting import Logs, critique_of, question
+from policies.vlm.reflecting import EpisodeLogs, critique_from, critique_prompt
 from rollout.api import (
     CALLS,
     CALLS_SPEC,
@@ -41,17 +41,17 @@ from rollout.api import (
     Trial,
 )
 from rollout.errors import ConfigError
-from rollout.models.chat_api import incomplete
-from rollout.models.client import Asker, Request
+from rollout.models.chat_api import incomplete_reason
+from rollout.models.client import ModelClient, Request
 from rollout.models.local import LocalModel
 
-Models: TypeAlias = Asker | LocalModel
+Model: TypeAlias = ModelClient | LocalModel
 _T = TypeVar("_T")
 
 
 @dataclass(frozen=True)
-class _Asked:
-    """One row of a question."""
+class _RowInput:
+    """The input of a decision for one row."""
 
     dialogue: Any  # a Dialogue; 0 for a slot without an episode
     observations: Columns
@@ -61,8 +61,8 @@ class _Asked:
 
 
 @dataclass(frozen=True)
-class _Decided:
-    """One row of a decision."""
+class _RowDecision:
+    """The decision for one row."""
 
     row: Row
     dialogue: Dialogue
@@ -70,31 +70,31 @@ class _Decided:
     stop: str = ""
 
 
-_Talk = Generator[Request, Call, _Decided]
-"""Makes requests, gets their calls, and returns a decision."""
+_Conversation = Generator[Request, Call, _RowDecision]
+"""Yields requests, receives their calls, and returns a decision."""
 
 
-def together(
-    talks: Sequence[Generator[Request, Call, _T]],
+def run_in_step(
+    conversations: Sequence[Generator[Request, Call, _T]],
     answer: Callable[[list[Request]], Sequence[Call]],
 ) -> list[_T]:
-    """Carries out talks in step: all their next requests are answered by one call.
+    """Runs conversations in step: one call answers the next requests of all.
 
     Returns:
-        what each talk returns.
+        the return value of each conversation.
     """
     found: dict[int, _T] = {}
-    replies: dict[int, Any] = dict.fromkeys(range(len(talks)))
+    replies: dict[int, Any] = dict.fromkeys(range(len(conversations)))
     while replies:
         requests: dict[int, Request] = {}
         for number, reply in replies.items():
             try:
-                requests[number] = talks[number].send(reply)
+                requests[number] = conversations[number].send(reply)
             except StopIteration as end:
                 found[number] = end.value
         answers = answer(list(requests.values())) if requests else ()
         replies = dict(zip(requests, answers, strict=True))
-    return [found[number] for number in range(len(talks))]
+    return [found[number] for number in range(len(conversations))]
 
 
 class Vlm:
@@ -113,21 +113,21 @@ class Vlm:
         task: Task,
         prompt: Prompt,
         *,
-        asker: Models,
-        logs: Logs | None = None,
+        model: Model,
+        logs: EpisodeLogs | None = None,
     ) -> None:
         self._recipe, self._spec, self._task = recipe, spec, task
-        self._asker, self._logs = asker, logs
+        self._model, self._logs = model, logs
         self._critiques: dict[int, str] = {}  # by episode
         self._composer = Composer(recipe, spec, task, prompt)
-        self.calls = asker.calls
+        self.calls = model.calls
         self._threads: ThreadPoolExecutor | None = None
-        self._fallback = self._parsed_fallback()
+        self._fallback = self._parse_fallback()
 
     @property
     def version(self) -> int:
         """Version of the weights of a local model; 0 for models elsewhere."""
-        return self._asker.version if isinstance(self._asker, LocalModel) else 0
+        return self._model.version if isinstance(self._model, LocalModel) else 0
 
     def load(self, weights: Mapping[str, Any], version: int) -> None:
         """Replaces the weights that a training changes; see ``rollout.api.Trainable``.
@@ -135,25 +135,25 @@ class Vlm:
         Raises:
             ConfigError: the model is not a local one, or the weights belong to another.
         """
-        if not isinstance(self._asker, LocalModel):
+        if not isinstance(self._model, LocalModel):
             raise ConfigError("a model at an endpoint takes no weights; name one in local.model")
-        self._asker.load(weights, version)
+        self._model.load(weights, version)
 
-    def _parsed_fallback(self) -> Row | None:
-        """The action after an unusable answer; None where it is another one each time."""
+    def _parse_fallback(self) -> Row | None:
+        """Returns the action after an unusable answer; None if it differs each time."""
         wanted = self._recipe.fallback
         if wanted in ("repeat", "random", "stop"):
-            return self._composer.grammar.nothing
+            return self._composer.grammar.noop
         if wanted == "nothing":
-            if self._composer.grammar.nothing is None:
+            if self._composer.grammar.noop is None:
                 raise ConfigError(
                     f"fallback=nothing: {self._spec.name} has no action that does nothing; choose "
                     f"repeat, random, stop, or an action"
                 )
-            return self._composer.grammar.nothing
+            return self._composer.grammar.noop
         try:
             return self._composer.grammar.parse(wanted)
-        except Unusable as error:
+        except UnusableAnswerError as error:
             raise ConfigError(
                 f"fallback={wanted!r}: expected nothing, repeat, random, stop or an action; "
                 f"{error.problem}"
@@ -162,11 +162,11 @@ class Vlm:
     def initial_memory(self, starts: Sequence[Start]) -> Columns:
         """Returns an empty dialogue for each episode."""
         space = None if self._composer.library is None else self._task.state_space
-        return begin(starts, space, trials=self._logs is not None)
+        return new_dialogues(starts, space, trials=self._logs is not None)
 
     def figures(self) -> Mapping[str, float]:
         """Returns calls in flight, what was spent and the limits; see ``rollout.api.Reporting``."""
-        return self._asker.figures()
+        return self._model.figures()
 
     def act(
         self,
@@ -176,73 +176,75 @@ class Vlm:
         details: Sequence[Details] | None,
         explore: bool,
     ) -> Decision:
-        """Asks the model for each row that plays; see ``rollout.api.Policy``.
+        """Returns the model's action for each active row; see ``rollout.api.Policy``.
 
         Raises:
             ConfigError: the server refuses the first request of the run.
             PolicyUnavailable: it does not answer in time.
             BudgetExhausted: a limit of the run is reached.
         """
-        asked = [
-            _Asked(dialogue, observations, row, details[row] if details else {}, explore)
+        given = [
+            _RowInput(dialogue, observations, row, details[row] if details else {}, explore)
             for row, dialogue in enumerate(memory[MEMORY])
         ]
-        decided = self._carried_out([self._decide(each) for each in asked])
+        decided = self._run_all([self._decide(each) for each in given])
         calls = np.zeros(len(decided), object)
         for row, each in enumerate(decided):
             calls[row] = [call.as_json() for call in each.calls]
         stops = [each.stop for each in decided]
         return Decision(
             columns_of(self._spec.action_space, [each.row for each in decided]),
-            column([each.dialogue for each in decided]),
+            memory_column([each.dialogue for each in decided]),
             {CALLS: calls},
             stops if any(stops) else None,
         )
 
-    def _carried_out(self, talks: Sequence[_Talk]) -> list[_Decided]:
-        """Answers the requests of all rows: together for a local model, else at the same time."""
-        if isinstance(self._asker, LocalModel):
-            return together(talks, self._asker.answer)
-        ask = self._asker.ask
-        if len(talks) == 1:
-            return together(talks, lambda requests: [ask(requests[0])])
+    def _run_all(self, conversations: Sequence[_Conversation]) -> list[_RowDecision]:
+        """Returns the decisions of all rows: batched for a local model, else concurrent."""
+        if isinstance(self._model, LocalModel):
+            return run_in_step(conversations, self._model.answer)
+        ask = self._model.ask
+        if len(conversations) == 1:
+            return run_in_step(conversations, lambda requests: [ask(requests[0])])
         if self._threads is None:
             self._threads = ThreadPoolExecutor(self.calls, "vlm")
-        alone = self._threads.map(lambda t: together([t], lambda r: [ask(r[0])])[0], talks)
+        alone = self._threads.map(
+            lambda t: run_in_step([t], lambda r: [ask(r[0])])[0], conversations
+        )
         return list(alone)
 
-    def _decide(self, asked: _Asked) -> _Talk:
-        """Decides a row; one without an episode does anything."""
-        if not isinstance(asked.dialogue, Dialogue):
+    def _decide(self, given: _RowInput) -> _Conversation:
+        """Returns the decision for a row; an idle row gets any valid action."""
+        if not isinstance(given.dialogue, Dialogue):
             row = self._fallback or self._composer.grammar.random(np.random.default_rng(0))
-            return _Decided(row, asked.dialogue, [])
+            return _RowDecision(row, given.dialogue, [])
         limits = self._recipe.limits
-        dialogue: Dialogue = asked.dialogue
-        now = digest_of(asked.observations, asked.row, asked.details)
+        dialogue: Dialogue = given.dialogue
+        now = observation_digest(given.observations, given.row, given.details)
         same = dialogue.same + 1 if now == dialogue.seen else 0
         dialogue = replace(dialogue, seen=now, same=same)
         if limits.stuck is not None and same >= limits.stuck:
             why = f"nothing changed for {same} steps (limits.stuck)"
-            return _Decided(self._substitute(dialogue), dialogue, [], why)
+            return _RowDecision(self._fallback_action(dialogue), dialogue, [], why)
         if limits.episode_calls is not None and dialogue.calls >= limits.episode_calls:
             why = f"the episode has used its {limits.episode_calls} calls (limits.episode_calls)"
-            return _Decided(self._substitute(dialogue), dialogue, [], why)
-        return (yield from self._ask(replace(asked, dialogue=dialogue)))
+            return _RowDecision(self._fallback_action(dialogue), dialogue, [], why)
+        return (yield from self._ask(replace(given, dialogue=dialogue)))
 
-    def _ask(self, asked: _Asked) -> _Talk:
-        """Asks until there is a usable answer, or the tries are used up."""
+    def _ask(self, given: _RowInput) -> _Conversation:
+        """Asks until an answer is usable or no tries are left; returns the decision."""
         calls: list[Call] = []
-        dialogue: Dialogue = asked.dialogue
+        dialogue: Dialogue = given.dialogue
         if self._logs is not None and dialogue.step == 0:
-            lessons = yield from self._reflect(asked, calls)
-            asked = replace(asked, dialogue=replace(dialogue, lessons=lessons))
-            dialogue = asked.dialogue
-        composed = self._composer.compose(dialogue, asked.observations, asked.row, asked.details)
+            lessons = yield from self._reflect(given, calls)
+            given = replace(given, dialogue=replace(dialogue, lessons=lessons))
+            dialogue = given.dialogue
+        composed = self._composer.compose(dialogue, given.observations, given.row, given.details)
         answer: Answer | None = None
         problem = ""
         for number in range(self._recipe.limits.reparse + 1):
             call = replace(
-                (yield self._request(asked, composed, number)),
+                (yield self._request(given, composed, number)),
                 step=dialogue.step,
                 number=number,
                 prompt=self._composer.prompt.digest,
@@ -251,26 +253,28 @@ class Vlm:
             try:
                 tools = [(str(n), str(a)) for n, a in call.tools]
                 answer = self._composer.reader.read(call.answer, tools, call.finish)
-                calls.append(_judged(call, "ok", "", dict(answer.fields), answer.action))
+                calls.append(_with_verdict(call, "ok", "", dict(answer.fields), answer.action))
                 break
-            except Unusable as error:
+            except UnusableAnswerError as error:
                 problem = error.problem
-                calls.append(_judged(call, error.code, problem, {}))
-            composed = self._composer.again(composed, call.answer, problem)
+                calls.append(_with_verdict(call, error.code, problem, {}))
+            composed = self._composer.compose_retry(composed, call.answer, problem)
         after = replace(dialogue, calls=dialogue.calls + len(calls), step=dialogue.step + 1)
         self._log(dialogue, composed, calls[-1])
         if answer is not None:
-            return _Decided(answer.row, self._composer.answered(after, composed, answer), calls)
-        after = self._composer.unanswered(after, composed, calls[-1].answer, problem)
+            return _RowDecision(
+                answer.row, self._composer.after_answer(after, composed, answer), calls
+            )
+        after = self._composer.after_failed_answer(after, composed, calls[-1].answer, problem)
         most, stop = self._recipe.limits.unusable, ""
         if self._recipe.fallback == "stop":
             stop = f"an answer could not be used: {problem}"
         elif most is not None and after.unusable >= most:
             stop = f"{most} steps in a row without a usable answer (limits.unusable): {problem}"
-        return _Decided(self._substitute(after), after, calls, stop)
+        return _RowDecision(self._fallback_action(after), after, calls, stop)
 
     def _reflect(
-        self, asked: _Asked, calls: list[Call]
+        self, given: _RowInput, calls: list[Call]
     ) -> Generator[Request, Call, tuple[str, ...]]:
         """Returns the critiques of the earlier episodes; a call that is made here is added.
 
@@ -278,32 +282,32 @@ class Vlm:
         those calls are not theirs.
         """
         assert self._logs is not None
-        dialogue: Dialogue = asked.dialogue
+        dialogue: Dialogue = given.dialogue
         found: list[str] = []
         for left, trial in zip(range(len(dialogue.earlier), 0, -1), dialogue.earlier, strict=True):
             latest = left == 1
             critique = None if latest else self._critiques.get(trial.episode)
             if critique is None:
-                call = yield self._about(asked, trial)
-                critique = critique_of(call.answer, self._recipe.reflect.words)
+                call = yield self._critique_request(given, trial)
+                critique = critique_from(call.answer, self._recipe.reflect.words)
                 self._critiques[trial.episode] = critique
                 if latest:
-                    calls.append(_as_critique(call, critique, self._composer.prompt.digest))
+                    calls.append(_critique_call(call, critique, self._composer.prompt.digest))
             found.append(critique)
         return tuple(text for text in found if text)
 
-    def _about(self, asked: _Asked, trial: Trial) -> Request:
-        """The request for a critique."""
+    def _critique_request(self, given: _RowInput, trial: Trial) -> Request:
+        """Returns the request for a critique."""
         assert self._logs is not None
-        values = self._composer.values(asked.dialogue, asked.observations, asked.row, asked.details)
+        values = self._composer.values(given.dialogue, given.observations, given.row, given.details)
         log, words = self._logs.read(trial.episode), self._recipe.reflect.words
-        text = question(self._composer.prompt, values, trial, log, words)
-        fields = self._sampled(asked, [trial.episode])
+        text = critique_prompt(self._composer.prompt, values, trial, log, words)
+        fields = self._sampling_fields(given, [trial.episode])
         messages = [{"role": "user", "content": text}]
         return Request(fields, messages, {}, "", ["reflect", trial.episode])
 
-    def _log(self, dialogue: Dialogue, composed: Composed, call: Call) -> None:
-        """Notes a step for a critique."""
+    def _log(self, dialogue: Dialogue, composed: ComposedMessages, call: Call) -> None:
+        """Logs a step for a later critique."""
         if self._logs is not None:
             said = call.answer or ", ".join(arguments for _, arguments in call.tools)
             if call.problem:
@@ -311,26 +315,26 @@ class Vlm:
             texts = {"told": composed.text, "answered": said}
             self._logs.add(dialogue.episode, dialogue.log, step=dialogue.step, **texts)
 
-    def _request(self, asked: _Asked, composed: Composed, number: int) -> Request:
-        dialogue = asked.dialogue
+    def _request(self, given: _RowInput, composed: ComposedMessages, number: int) -> Request:
+        dialogue = given.dialogue
         # Not the seed of the policy, which is another one in each session of an evaluation.
         identity = [dialogue.seed, dialogue.step, number]
-        fields = {**self._sampled(asked, identity), **self._composer.reader.request}
+        fields = {**self._sampling_fields(given, identity), **self._composer.reader.request}
         kind = self._composer.pictures.kind
         think = "think" in self._composer.prompt.fields
         return Request(fields, composed.messages, composed.images, kind, identity, think=think)
 
-    def _sampled(self, asked: _Asked, identity: Sequence[int]) -> dict[str, Any]:
-        """Fields of a request that say how its answer is drawn."""
+    def _sampling_fields(self, given: _RowInput, identity: Sequence[int]) -> dict[str, Any]:
+        """Returns the fields of a request that control sampling."""
         sampling = self._recipe.sampling
-        temperature = sampling.temperature if asked.explore else 0.0
+        temperature = sampling.temperature if given.explore else 0.0
         fields: dict[str, Any] = {"temperature": temperature, "max_tokens": sampling.max_tokens}
         if sampling.seed:
-            fields["seed"] = _digest(identity, 4)
+            fields["seed"] = _seed_of(identity, 4)
         return fields
 
-    def _substitute(self, dialogue: Dialogue) -> Row:
-        """The action where there is no answer of the model."""
+    def _fallback_action(self, dialogue: Dialogue) -> Row:
+        """Returns the action for a step without a usable answer."""
         if self._recipe.fallback == "repeat" and dialogue.last:
             return self._composer.grammar.parse(dialogue.last)
         if self._recipe.fallback == "random" or self._fallback is None:
@@ -339,27 +343,27 @@ class Vlm:
         return self._fallback
 
 
-def _judged(
+def _with_verdict(
     call: Call, code: str, problem: str, fields: Mapping[str, str], action: str | None = None
 ) -> Call:
-    """A call with what was made of its answer."""
+    """Returns the call with the result of parsing its answer."""
     usable = code == "ok"
     return replace(call, code=code, usable=usable, action=action, fields=fields, problem=problem)
 
 
-def _as_critique(call: Call, critique: str, prompt: str) -> Call:
-    """A call that asked for a critique."""
+def _critique_call(call: Call, critique: str, prompt: str) -> Call:
+    """Returns the record of a call for a critique."""
     call = replace(call, role="reflect", step=0, number=0, prompt=prompt, seen="")
-    code, problem = ("ok", "") if critique else incomplete(call.finish)
-    return _judged(call, code or "empty", problem, {"critique": critique})
+    code, problem = ("ok", "") if critique else incomplete_reason(call.finish)
+    return _with_verdict(call, code or "empty", problem, {"critique": critique})
 
 
-def _digest(values: Sequence[int], size: int) -> int:
+def _seed_of(values: Sequence[int], size: int) -> int:
     found = hashlib.blake2b(json.dumps(list(values)).encode(), digest_size=size).digest()
     return int.from_bytes(found, "big") >> 1
 
 
-_FOLDER, _LOGS = "replies", "trials"
+_REPLIES_FOLDER, _LOGS_FOLDER = "replies", "trials"
 
 
 @dataclass(frozen=True)
@@ -374,27 +378,27 @@ class VlmPolicy(VlmOptions):
 
     @property
     def keeps_files(self) -> bool:
-        """Whether it has limits, replies or logs of a run; a local model has logs at most."""
+        """True if a run has replies, limits or logs; a local model has only logs."""
         return not self.local.model or self.trials > 0
 
     @property
     def trials(self) -> int:
-        """Of how many earlier episodes it is told; see ``rollout.api.Remembering``."""
+        """Number of earlier episodes shown to it; see ``rollout.api.Remembering``."""
         return self.reflect.episodes
 
     @property
     def calls(self) -> int:
-        """Most calls at once; see ``rollout.api.Concurrent``. A local model decides in batches."""
+        """Maximum concurrent calls; see ``rollout.api.Concurrent``. Local models use batches."""
         return 1 if self.local.model else self.endpoint.calls
 
     def in_run(self, folder: Path) -> VlmPolicy:
         """Returns the recipe that keeps its replies in the folder of the run."""
         found = replace(self)
-        object.__setattr__(found, "_folder", folder / _FOLDER)
+        object.__setattr__(found, "_folder", folder / _REPLIES_FOLDER)
         return found
 
-    def teacher(self, spec: BridgeSpec, task: Task) -> EpisodeTeacher:
-        """Returns what turns recorded steps into lessons; see ``LanguageRecipe``.
+    def example_builder(self, spec: BridgeSpec, task: Task) -> EpisodeExampleBuilder:
+        """Returns the builder of training examples; see ``LanguageRecipe``.
 
         Raises:
             ConfigError: the prompt, the actions, the pictures or other options do not fit.
@@ -403,7 +407,9 @@ class VlmPolicy(VlmOptions):
         for name, value in given.items():
             if value:
                 raise ConfigError(f"{name}={value} is for play; leave it out where a model learns")
-        return EpisodeTeacher(Composer(self, spec, task, load_prompt(self.prompt, spec.tasks)))
+        return EpisodeExampleBuilder(
+            Composer(self, spec, task, load_prompt(self.prompt, spec.tasks))
+        )
 
     def build(self, spec: BridgeSpec, task: Task, *, seed: int) -> Vlm:
         """Returns the policy; see ``rollout.api.PolicyRecipe``.
@@ -417,12 +423,16 @@ class VlmPolicy(VlmOptions):
                 f"reflect.episodes={self.trials}: the prompt {self.prompt} does not show the "
                 f"variable lessons; take act, think, react or plan, or use it in yours"
             )
-        logs = Logs(self._folder.parent / _LOGS if self._folder else None) if self.trials else None
+        logs = (
+            EpisodeLogs(self._folder.parent / _LOGS_FOLDER if self._folder else None)
+            if self.trials
+            else None
+        )
         if self.local.model:
             model = LocalModel(self.local, images=bool(self.history.images))
-            return Vlm(self, spec, task, prompt, asker=model, logs=logs)
+            return Vlm(self, spec, task, prompt, model=model, logs=logs)
         folder = Path(self.replies).expanduser() if self.replies else self._folder
-        asker = Asker(
+        client = ModelClient(
             self.endpoint,
             self.model,
             limits=self.limits,
@@ -430,4 +440,4 @@ class VlmPolicy(VlmOptions):
             replies=folder,
             replay=self.replay,
         )
-        return Vlm(self, spec, task, prompt, asker=asker, logs=logs)
+        return Vlm(self, spec, task, prompt, model=client, logs=logs)

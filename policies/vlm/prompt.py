@@ -26,20 +26,20 @@ VARIABLES = {
     "form": "how to answer",
     "step": "number of the step, from 0",
     "text": "the observation as text: `text` of the details, and columns of text",
-    "details": "what the game tells without a fixed shape",
+    "details": "data of the game without a fixed shape",
     "observation": "small columns of numbers, by name",
     "example": "number of the recorded episode that begins here; 0 for the one that is played",
     "kept": "fields of earlier answers that are kept, by name",
     "lessons": "what it wrote about earlier episodes from the same state, oldest first",
     "problem": "why the last answer could not be used; empty if it could",
 }
-"""What templates may use."""
-OF_REFLECT = {
+"""Variables of all templates."""
+REFLECT_VARIABLES = {
     "trial": "how an earlier episode ended; see rollout.api.Trial",
     "log": "its steps",
     "words": "most words of a critique",
 }
-"""What the template ``reflect`` may use besides."""
+"""Further variables of the template ``reflect``."""
 
 _ENVIRONMENT = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True)
 EXAMPLE = """\
@@ -73,7 +73,7 @@ class AnswerField(BaseModel):
     """A field of an answer beside the action.
 
     Attributes:
-        doc: what the model is asked to write there.
+        doc: description of the field in the prompt.
         keep: ``no``: it is recorded only. ``history``: the model sees it with its earlier answers.
             ``latest``: the newest one is the variable ``kept`` of the templates.
         chars: longest text that is kept.
@@ -114,12 +114,12 @@ class Prompt(BaseModel):
 
     @property
     def variables(self) -> set[str]:
-        """What the messages of an episode use."""
+        """The variables used in the messages of an episode."""
         return _variables(self.system) | _variables(self.observation)
 
     @property
     def shows_lessons(self) -> bool:
-        """Whether the model sees what it wrote about earlier episodes."""
+        """True if the messages contain the critiques of earlier episodes."""
         return "lessons" in self.variables
 
     def render(self, template: Template, **values: Any) -> str:
@@ -176,26 +176,26 @@ def load_prompt(name: str, tasks: Path | None, _outer: tuple[Path, ...] = ()) ->
     try:
         prompt = Prompt.model_validate(data)
     except ValueError as error:
-        raise ConfigError(f"the prompt {path}: {_first(error)}") from error
+        raise ConfigError(f"the prompt {path}: {_first_problem(error)}") from error
     for template in TEMPLATES:
-        _check(path, template, getattr(prompt, template))
+        _check_template(path, template, getattr(prompt, template))
     return prompt
 
 
-def _first(error: Exception) -> str:
+def _first_problem(error: Exception) -> str:
     if not isinstance(error, ValidationError):
         return str(error)
     found = error.errors()[0]
     return f"{'.'.join(map(str, found['loc']))}: {found['msg']}"
 
 
-def _check(path: Path, name: str, text: str) -> None:
+def _check_template(path: Path, name: str, text: str) -> None:
     """Checks that a template can be parsed and uses known variables only."""
     try:
         used = _variables(text)
     except TemplateError as error:
         raise ConfigError(f"the prompt {path}, {name}: {error}") from error
-    known = VARIABLES | (OF_REFLECT if name == "reflect" else {})
+    known = VARIABLES | (REFLECT_VARIABLES if name == "reflect" else {})
     for variable in sorted(used - known.keys()):
         close = nearest(variable, known)
         near = f" Nearest: {', '.join(close)}." if close else ""

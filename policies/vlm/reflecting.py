@@ -1,4 +1,4 @@
-"""What a player writes about its earlier episodes; Reflexion, Shinn et al. 2023, section 3."""
+"""Critiques of earlier episodes; Reflexion, Shinn et al. 2023, section 3."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _STEPS = 60  # of a log; the last ones
 _CHARACTERS = 400  # of an observation or an answer in it
 
 
-class Logs:
-    """What was told and answered in each episode, for the time after it; thread-safe.
+class EpisodeLogs:
+    """Logs of the observations and answers of each episode, for critiques; thread-safe.
 
     One file for each episode. Lines of an attempt have its name, so that those of attempts that
     were lost count no more once another has begun.
@@ -37,7 +37,7 @@ class Logs:
         Raises:
             OSError: it cannot be written.
         """
-        whole = {"attempt": attempt, **{key: _brief(value) for key, value in line.items()}}
+        whole = {"attempt": attempt, **{key: _shorten(value) for key, value in line.items()}}
         if self._folder is None:
             with self._lock:
                 self._kept.setdefault(episode, []).append(whole)
@@ -71,8 +71,10 @@ class Logs:
         return self._folder / f"{episode}.jsonl"
 
 
-def question(prompt: Prompt, values: Any, trial: Trial, log: Sequence[Any], words: int) -> str:
-    """Returns what asks for a critique of an episode.
+def critique_prompt(
+    prompt: Prompt, values: Any, trial: Trial, log: Sequence[Any], words: int
+) -> str:
+    """Returns the prompt for a critique of an episode.
 
     Args:
         prompt: the prompt.
@@ -88,12 +90,12 @@ def question(prompt: Prompt, values: Any, trial: Trial, log: Sequence[Any], word
     return prompt.render("reflect", **{**values, "trial": trial, "log": text, "words": words})
 
 
-def critique_of(answer: str, words: int) -> str:
+def critique_from(answer: str, words: int) -> str:
     """Returns the critique in an answer, cut to a number of words."""
     return " ".join(answer.split()[:words])
 
 
-def _brief(value: Any) -> Any:
+def _shorten(value: Any) -> Any:
     if not isinstance(value, str) or len(value) <= _CHARACTERS:
         return value
     return f"{value[:_CHARACTERS]}..."

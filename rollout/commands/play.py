@@ -71,10 +71,10 @@ def play(config: PlayConfig, session: Session) -> str | None:
     try:
         while True:
             missing = collect(config.collecting(), session, watch=screen.watch)
-            if not screen.gave_up:
+            if not screen.restart_requested:
                 return missing
             # What was played of it is kept as unfinished, and the same start is played again.
-            screen.gave_up = False
+            screen.restart_requested = False
             session = Session(resume=True, stop=session.stop)
     finally:
         screen.close()

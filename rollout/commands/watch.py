@@ -22,7 +22,7 @@ from rich.live import Live
 
 from rollout.errors import InputError
 from rollout.files import local_path
-from rollout.observe.run_status import look_at
+from rollout.observe.run_status import read_status
 from rollout.observe.view import screen
 from rollout.signals import Stopped, say
 
@@ -53,24 +53,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _watch(console: Console, folder: Path, every_s: float) -> None:
     """Shows the job on the terminal until it ends."""
-    look = look_at(folder)
+    status = read_status(folder)
     with Live(console=console, auto_refresh=False, vertical_overflow="crop") as live:
         while True:
-            live.update(screen(look, console, height=console.height), refresh=True)
-            if look.ended:
+            live.update(screen(status, console, height=console.height), refresh=True)
+            if status.ended:
                 return
             threading.Event().wait(every_s)
-            look = look_at(folder)
+            status = read_status(folder)
 
 
 def _print(console: Console, folder: Path, every_s: float, *, once: bool) -> None:
     """Prints the job, again and again until it ends."""
     while True:
-        look = look_at(folder)
+        status = read_status(folder)
         with console.capture() as captured:
-            console.print(screen(look, console))
+            console.print(screen(status, console))
         print(captured.get(), end="", flush=True)
-        if once or look.ended:
+        if once or status.ended:
             return
         threading.Event().wait(every_s)
 

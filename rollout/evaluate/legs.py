@@ -44,7 +44,7 @@ from rollout.api import (
 )
 from rollout.errors import ConfigError, ContractError, named
 from rollout.host.schedule import derived_seed
-from rollout.observe.hosts import added
+from rollout.observe.hosts import sum_figures
 
 Actions: TypeAlias = Literal["sampled", "deterministic"]
 ACTIONS: tuple[Actions, ...] = ("sampled", "deterministic")
@@ -323,7 +323,7 @@ class LegsPlayer:
 
     def figures(self) -> Mapping[str, float]:
         """Returns the sums of the players' figures; see ``rollout.api.Reporting``."""
-        return added(map(figures_of, self._policies))
+        return sum_figures(map(figures_of, self._policies))
 
     def act(
         self,

@@ -26,7 +26,7 @@ from rollout.host.hosting import HostPlan
 from rollout.host.inference import Counters, PolicyServer, ServerPulse, Unreachable
 from rollout.host.ray_actors import RayLauncher, Watched, fetch
 from rollout.host.routing import Gone, RemotePolicyRecipe
-from rollout.observe.hosts import added
+from rollout.observe.hosts import sum_figures
 
 log = logging.getLogger(__name__)
 
@@ -219,7 +219,8 @@ class InferenceActors:
 
     def values(self) -> dict[str, float]:
         """Returns the queue and the figures of the policy at the last pulse, for metrics."""
-        return {**added(p.figures for _, p in self._answering()), "queue/inference": self.queued}
+        figures = sum_figures(p.figures for _, p in self._answering())
+        return {**figures, "queue/inference": self.queued}
 
     def summary(self) -> dict[str, Any]:
         """Returns statistics of their decisions, for ``summary.json``.

@@ -26,8 +26,8 @@ from rollout.job import Job, open_job
 from rollout.judge.config import FramesConfig, JudgeConfig
 from rollout.judge.report import calibrate, cut_note, read_ratings, write_report
 from rollout.judge.rubric import Rubric, load_rubric
-from rollout.models.chat_api import incomplete
-from rollout.models.client import Asker, Request
+from rollout.models.chat_api import incomplete_reason
+from rollout.models.client import ModelClient, Request
 from rollout.models.spending import price_of
 from rollout.models.transport import check_endpoint
 from rollout.observe.aggregates import spent_figures
@@ -145,7 +145,7 @@ class _Judging:
         self._config, self._job, self._dataset = config, job, dataset
         self._rubric, self._clips = rubric, clips
         self._pairwise = config.mode == "pairwise"
-        self._client = Asker(
+        self._client = ModelClient(
             config.endpoint,
             config.model,
             limits=config.limits,
@@ -232,7 +232,7 @@ class _Judging:
                 code = "ok"
                 break
             except ValueError as error:
-                code, problem = incomplete(call.finish)
+                code, problem = incomplete_reason(call.finish)
                 code, problem = code or "unusable", problem or str(error)
                 again = f"Your answer could not be used: {problem}. Answer in the form asked for."
                 answer = {"role": "assistant", "content": call.answer or "(nothing)"}

@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from rollout.errors import ConfigError, UnknownNameError
-from rollout.models.chat_api import brief, json_object
+from rollout.models.chat_api import json_object, shorten
 from rollout.yaml12 import load_yaml
 
 _FOLDER = Path(__file__).with_name("rubrics")
@@ -87,7 +87,7 @@ class Rubric(BaseModel):
         given = data.get(key)
         if not isinstance(given, Mapping) or set(given) != set(self.criteria):
             raise ValueError(
-                f'"{key}": expected the keys {", ".join(self.criteria)}, got {brief(given)}'
+                f'"{key}": expected the keys {", ".join(self.criteria)}, got {shorten(given)}'
             )
         found: dict[str, float | str | None] = {}
         for name, value in given.items():
@@ -95,7 +95,7 @@ class Rubric(BaseModel):
         if self.success and not pairwise:
             won = data.get(SUCCESS)
             if won is not None and not isinstance(won, bool):
-                raise ValueError(f'"success": expected true, false or null, got {brief(won)}')
+                raise ValueError(f'"success": expected true, false or null, got {shorten(won)}')
             found[SUCCESS] = None if won is None else float(won)
         return found
 
@@ -107,14 +107,14 @@ class Rubric(BaseModel):
         if not number or not math.isfinite(value) or not scale.low <= value <= scale.high:
             raise ValueError(
                 f'"{name}": expected null or a number from {scale.low:g} to {scale.high:g}, '
-                f"got {brief(value)}"
+                f"got {shorten(value)}"
             )
         return float(value)
 
 
 def _winner(name: str, value: Any) -> str | None:
     if value not in (A, B, TIE, None):
-        raise ValueError(f'"{name}": expected "A", "B", "tie" or null, got {brief(value)}')
+        raise ValueError(f'"{name}": expected "A", "B", "tie" or null, got {shorten(value)}')
     return None if value is None else str(value)
 
 

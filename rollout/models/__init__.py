@@ -1,1 +1,1 @@
-"""Calls of language and vision-language models: what policies and judges share."""
+"""Calls of language and vision-language models, for policies and judges."""

@@ -61,12 +61,12 @@ def response_of(content: bytes) -> dict[str, Any] | None:
     try:
         data = parsed(content)
     except ValueError:
-        return _joined(_events(content))
+        return _join_events(_events(content))
     return data if isinstance(data, dict) else None
 
 
 def _events(content: bytes) -> Iterator[Any]:
-    """The data of server-sent events; None for one that is no JSON."""
+    """Yields the data of server-sent events; None for one that is not JSON."""
     for line in _LINE.finditer(content):  # one by one: there may be millions
         kind, _, data = line[0].partition(b":")
         if kind.strip() != b"data":
@@ -80,8 +80,8 @@ def _events(content: bytes) -> Iterator[Any]:
             yield None
 
 
-def _joined(events: Iterable[Any]) -> dict[str, Any] | None:
-    """The response that the events of a stream are, as if it had come at once."""
+def _join_events(events: Iterable[Any]) -> dict[str, Any] | None:
+    """Returns the response that the events of a stream make up; None if it is incomplete."""
     whole: dict[str, Any] = {}
     # Pieces are joined at the end: a stream of 32 MiB may have a million of them.
     said_by: dict[str, list[str]] = {}
@@ -91,9 +91,9 @@ def _joined(events: Iterable[Any]) -> dict[str, Any] | None:
         if not isinstance(event, Mapping) or number == _MOST_EVENTS:
             return None
         whole |= {name: value for name, value in event.items() if value is not None}
-        told = _choice(event)
-        delta = _mapping(told.get("delta") or told.get("message"))
-        said, thought = _said_and_thought(delta.get("content"))
+        chosen = _choice(event)
+        delta = _mapping(chosen.get("delta") or chosen.get("message"))
+        said, thought = _text_and_reasoning(delta.get("content"))
         pieces = {name: _text(delta[name]) for name in ("refusal", *_REASONING) if name in delta}
         pieces |= {"content": said, "thinking": pieces.get("thinking") or thought}
         for name, text in pieces.items():
@@ -104,8 +104,8 @@ def _joined(events: Iterable[Any]) -> dict[str, Any] | None:
             called[0].append(name)
             called[1].append(arguments)
         for name in ("token_ids", "logprobs"):
-            choice[name] = _longer(choice.get(name), told.get(name))
-        choice |= {name: told[name] for name in ("finish_reason", "error") if told.get(name)}
+            choice[name] = _longer(choice.get(name), chosen.get(name))
+        choice |= {name: chosen[name] for name in ("finish_reason", "error") if chosen.get(name)}
     if not (_ENDED in whole or choice.get("finish_reason") or whole.get("error")):
         return None
     message: dict[str, Any] = {name: "".join(texts) for name, texts in said_by.items()}
@@ -118,7 +118,7 @@ def _joined(events: Iterable[Any]) -> dict[str, Any] | None:
 
 
 def _longer(before: Any, more: Any) -> Any:
-    """Two lists one after the other, in the first, or those of the content of two mappings."""
+    """Extends a list by another, or the content list of a mapping; returns the result."""
     if isinstance(before, list) and isinstance(more, list):
         before.extend(more)
         return before
@@ -165,7 +165,7 @@ def read_response(data: Mapping[str, Any]) -> Call:
     """Returns a call with what a response has; missing parts are empty."""
     choice = _choice(data)
     message = _message(choice)
-    said, thought = _said_and_thought(message.get("content"))
+    said, thought = _text_and_reasoning(message.get("content"))
     refusal = _text(message.get("refusal"))
     reported = data.get("model")
     reasoning = next(filter(None, (_text(message.get(name)) for name in _REASONING)), thought)
@@ -181,7 +181,7 @@ def read_response(data: Mapping[str, Any]) -> Call:
     )
 
 
-def incomplete(finish: str) -> tuple[str, str]:
+def incomplete_reason(finish: str) -> tuple[str, str]:
     """Returns a code and a sentence on an answer that its model did not end; empty for others.
 
     Args:
@@ -195,24 +195,27 @@ def incomplete(finish: str) -> tuple[str, str]:
     return ("refused", "the answer was withheld") if finish == "content_filter" else ("", "")
 
 
-def without_thoughts(answer: str) -> tuple[str, str]:
+def split_reasoning(answer: str) -> tuple[str, str]:
     """Returns an answer without the reasoning that comes first in it, and that reasoning.
 
     Models that reason write it between ``<think>`` and ``</think>`` (or ``[THINK]``) unless their
     server takes it out. Templates that open it themselves leave the closing mark only.
     """
-    thoughts: list[str] = []
+    reasoning: list[str] = []
     at = 0
     while True:
         opened, closed = _OPENED.match(answer, at), _CLOSED.search(answer, at)
         if closed is None and opened is None:
             break
-        if opened is None and (thoughts or _OPENING.search(answer, at, closed.start())):  # type: ignore[union-attr]
+        if opened is None and (reasoning or _OPENING.search(answer, at, closed.start())):  # type: ignore[union-attr]
             break
-        begin, end = opened.end() if opened else at, closed.start() if closed else len(answer)
-        thoughts.append(answer[begin:end].strip())
+        begin, end = (
+            opened.end() if opened else at,
+            closed.start() if closed else len(answer),
+        )
+        reasoning.append(answer[begin:end].strip())
         at = closed.end() if closed else len(answer)
-    return answer[at:].lstrip() if thoughts else answer, "\n".join(thoughts)
+    return answer[at:].lstrip() if reasoning else answer, "\n".join(reasoning)
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:
@@ -220,19 +223,19 @@ def _mapping(value: Any) -> Mapping[str, Any]:
 
 
 def _choice(data: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The first choice; empty without one."""
+    """Returns the first choice; empty without one."""
     choices = data.get("choices")
     return _mapping(choices[0]) if isinstance(choices, list) and choices else {}
 
 
 def _message(choice: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The message of a choice; empty without one."""
+    """Returns the message of a choice; empty without one."""
     message = choice.get("message", choice.get("text"))
     return {"content": message} if isinstance(message, str) else _mapping(message)
 
 
 def _finish(choice: Mapping[str, Any]) -> str:
-    """Why the model stopped, in OpenAI's words."""
+    """Returns the reason why the model stopped, in OpenAI's terms."""
     finish = choice.get("finish_reason")
     finish = finish.lower() if isinstance(finish, str) else ""
     if finish in _CUT:
@@ -240,20 +243,20 @@ def _finish(choice: Mapping[str, Any]) -> str:
     return "content_filter" if finish.startswith(_WITHHELD) else finish
 
 
-def _said_and_thought(content: Any) -> tuple[str, str]:
-    """The texts and the reasoning of a content: a text, parts, or an object of JSON."""
+def _text_and_reasoning(content: Any) -> tuple[str, str]:
+    """Returns text and reasoning of a content: a text, parts, or a JSON object."""
     number = isinstance(content, int | float) and not isinstance(content, bool)
     part = isinstance(content, Mapping) and isinstance(content.get("type"), str)
     if number or (isinstance(content, Mapping) and not part):
         return _json(content), ""
     parts = content if isinstance(content, list) else [content]
-    thoughts = [_mapping(part).get("type") in _THOUGHTS for part in parts]
-    said = "".join(_text(p) for p, thought in zip(parts, thoughts, strict=True) if not thought)
-    return said, "".join(_text(p) for p, thought in zip(parts, thoughts, strict=True) if thought)
+    flags = [_mapping(part).get("type") in _THOUGHTS for part in parts]
+    said = "".join(_text(p) for p, thought in zip(parts, flags, strict=True) if not thought)
+    return said, "".join(_text(p) for p, thought in zip(parts, flags, strict=True) if thought)
 
 
 def _text(value: Any, depth: int = _DEEPEST) -> str:
-    """The text of a text, a part, or a list of them; empty for anything else."""
+    """Returns the text of a text, a part, or a list of them; empty for anything else."""
     if isinstance(value, str):
         return value
     if depth and isinstance(value, list):
@@ -264,14 +267,14 @@ def _text(value: Any, depth: int = _DEEPEST) -> str:
 
 
 def _tools(message: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The calls of tools of a message, also in the form before there were several."""
+    """Returns the tool calls of a message, also those in the deprecated form."""
     calls = message.get("tool_calls") or message.get("function_call") or ()
     calls = [calls] if isinstance(calls, Mapping) else calls
     return [_mapping(each) for each in calls] if isinstance(calls, list) else []
 
 
 def _call(tool: Mapping[str, Any]) -> tuple[str, str]:
-    """Name and arguments of a call of a tool; arguments that are no text are written as JSON."""
+    """Returns name and arguments of a tool call; other arguments than text become JSON."""
     function = _mapping(tool.get("function")) or tool
     name, arguments = function.get("name"), function.get("arguments", function.get("input"))
     written = arguments if isinstance(arguments, str) else ""
@@ -297,7 +300,7 @@ def count_of(value: Any) -> int | None:
 
 
 def _ids(value: Any) -> list[int] | None:
-    """Ids of tokens; None unless all are some."""
+    """Returns token ids; None unless all are valid."""
     if not isinstance(value, list):
         return None
     right = all(type(each) is int and 0 <= each < _LARGEST_ID for each in value)
@@ -305,7 +308,7 @@ def _ids(value: Any) -> list[int] | None:
 
 
 def _logprobs(value: Any) -> list[float] | None:
-    """The log-probabilities of the tokens; None unless there is a number for each."""
+    """Returns the log-probabilities of the tokens; None unless each is a number."""
     value = _mapping(value)
     found = value.get("content") or value.get("token_logprobs")
     if not isinstance(found, list) or not found:
@@ -345,7 +348,7 @@ def json_object(text: str) -> dict[str, Any]:
 
 
 def _unfenced(text: str) -> str:
-    """The text between fences of Markdown; without them as it is."""
+    """Returns the text without a Markdown fence around it."""
     inner = text.strip()
     if inner[:3] != "```" or inner[-3:] != "```":
         return text
@@ -355,8 +358,8 @@ def _unfenced(text: str) -> str:
     return body if fenced else text
 
 
-def brief(value: object) -> str:
-    """Returns what a model gave in place of something else, for messages; at most 80 characters."""
+def shorten(value: object) -> str:
+    """Returns a value as text of at most 80 characters, for messages."""
     try:
         text = repr(value)
     except RecursionError:
@@ -364,7 +367,7 @@ def brief(value: object) -> str:
     return text if len(text) <= 80 else f"{text[:77]}..."
 
 
-def estimate(messages: Sequence[Mapping[str, Any]]) -> int:
+def estimated_tokens(messages: Sequence[Mapping[str, Any]]) -> int:
     """Returns an upper estimate of the tokens of messages."""
     tokens = 0
     for message in messages:
@@ -377,7 +380,7 @@ def estimate(messages: Sequence[Mapping[str, Any]]) -> int:
     return tokens
 
 
-def body_of(
+def request_body(
     fields: Mapping[str, Any],
     messages: Sequence[Mapping[str, Any]],
     images: Mapping[str, bytes],
@@ -390,19 +393,19 @@ def body_of(
     """
     pieces: list[bytes] = []
 
-    def opened(mapping: Mapping[str, Any], key: str) -> None:
-        """An object of JSON up to the list ``key``, its last entry."""
+    def append_object(mapping: Mapping[str, Any], key: str) -> None:
+        """Appends a JSON object that ends with the open list ``key``."""
         others = {name: value for name, value in mapping.items() if name != key}
         pieces.append(json.dumps({**others, key: []}).encode()[:-2])
 
-    opened(fields, "messages")
+    append_object(fields, "messages")
     for number, message in enumerate(messages):
         pieces.append(b", " if number else b"")
         content = message["content"]
         if isinstance(content, str):
             pieces.append(json.dumps(message).encode())
             continue
-        opened(message, "content")
+        append_object(message, "content")
         for place, part in enumerate(content):
             pieces.append(b", " if place else b"")
             if part["type"] != "image":

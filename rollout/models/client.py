@@ -27,9 +27,15 @@ from pydantic import Field
 from rollout.api import NO_USAGE, Call, Usage
 from rollout.errors import ConfigError, DiskFullError, PolicyUnavailable, is_disk_full
 from rollout.files import open_file, read_lines, remote
-from rollout.models.chat_api import body_of, estimate, parsed, read_response, without_thoughts
+from rollout.models.chat_api import (
+    estimated_tokens,
+    parsed,
+    read_response,
+    request_body,
+    split_reasoning,
+)
 from rollout.models.sections import Endpoint, OptionGroup, RunLimits
-from rollout.models.spending import Budget, billed, charged, price_of
+from rollout.models.spending import Budget, price_of, usage_for_limits, with_usage
 from rollout.models.transport import HttpClient
 from rollout.yaml12 import load_yaml
 
@@ -46,7 +52,7 @@ class Provider(OptionGroup):
     set_: dict[str, Any] = Field(default_factory=dict, alias="set")
 
     def fits(self, host: str, model: str) -> bool:
-        """Returns whether it holds for a model at a host."""
+        """Returns whether the entry applies to a model at a host."""
         there = any(host == each or host.endswith(f".{each}") for each in self.hosts)
         return there and re.match(self.models, model.rpartition("/")[2]) is not None
 
@@ -72,8 +78,8 @@ def sent_fields(endpoint: Endpoint, fields: Mapping[str, Any]) -> dict[str, Any]
     return {name: value for name, value in sent.items() if value is not None}
 
 
-def most_tokens(sent: Mapping[str, Any], default: int) -> int:
-    """Returns how many tokens an answer has at most, by the fields that are sent."""
+def output_limit(sent: Mapping[str, Any], default: int) -> int:
+    """Returns the maximum number of output tokens set by the sent fields."""
     found = [sent[name] for name in _LIMITS if isinstance(sent.get(name), int)]
     return max(found, default=default)
 
@@ -86,14 +92,14 @@ def _providers() -> list[Provider]:
 _REFUSED = "refused.jsonl"
 
 
-class Replies:
-    """Replies by the digest of their request; thread-safe. Other processes may add to the folder.
+class ReplyStore:
+    """Stores replies by the digest of their request; thread-safe and safe among processes.
 
     Args:
         folder: where they are; None keeps none.
 
     Attributes:
-        usage: what the replies of the folder count for limits.
+        usage: usage of the replies of the folder, for limits.
         reported: by the name that was asked for, the models that earlier sessions say answered.
         refused: by the name that was asked for, another model that answered later; what it
             answered is in ``refused.jsonl`` of the folder and is never used.
@@ -140,7 +146,7 @@ class Replies:
                 reply = Call.from_json(data["reply"])
                 if _is_failure(reply):
                     continue  # another call is made
-                self.usage += charged(reply)
+                self.usage += usage_for_limits(reply)
                 if path.name == _REFUSED:
                     self.refused[reply.asked] = reply.reported
                     continue
@@ -158,7 +164,7 @@ class Replies:
             return Call.from_json(parsed(os.pread(self._handles[number], length, offset))["reply"])
 
     def refuse(self, request: str, reply: Call) -> None:
-        """Keeps a reply of another model than in earlier sessions, which is not to be used.
+        """Stores a reply of another model than in earlier sessions; it is never used.
 
         Raises:
             OSError: it cannot be written.
@@ -199,7 +205,7 @@ class Replies:
 
 
 def _is_failure(reply: Call) -> bool:
-    """Whether a server failed, in the replies of runs that took that for an empty answer."""
+    """True for a failure of the server that an earlier version stored as an empty answer."""
     answered = reply.answer or reply.reasoning or reply.tools or reply.output_tokens
     return not answered and reply.finish in ("", "error")
 
@@ -223,8 +229,8 @@ class Request:
         messages: the messages, in which pictures are digests.
         images: files of the pictures, by digest.
         kind: MIME type of the pictures.
-        identity: what tells equal requests apart: the episode, the step, the number of the try.
-        think: whether ``<think>`` is a part of the answer that was asked for, and not reasoning.
+        identity: distinguishes equal requests: the episode, the step, the number of the try.
+        think: whether ``<think>`` is a requested part of the answer instead of reasoning.
     """
 
     fields: Mapping[str, Any]
@@ -235,7 +241,7 @@ class Request:
     think: bool = False
 
 
-class Asker:
+class ModelClient:
     """Asks one model at one endpoint; thread-safe.
 
     Attributes:
@@ -265,14 +271,14 @@ class Asker:
     ) -> None:
         self.endpoint, self.model, self.calls = endpoint, model, endpoint.calls
         self._client = HttpClient(endpoint)
-        self._replies, self._replay = Replies(replies), replay
+        self._replies, self._replay = ReplyStore(replies), replay
         self._price = price_of(model, prices)
         self._budget = Budget(limits, self._replies.usage)
         self._cut = 0  # answers in a row
 
     @property
     def spent(self) -> Usage:
-        """What all sessions of the run have spent."""
+        """Usage of all sessions of the run."""
         return self._budget.spent
 
     def figures(self) -> dict[str, float]:
@@ -302,11 +308,11 @@ class Asker:
                     f"replay: there is no reply to the request {digest[:16]} "
                     f"({request.identity}); the prompt, the model or the game is another one"
                 )
-            self._require_same(self._replies.refused.get(self.model, ""))
+            self._check_same_model(self._replies.refused.get(self.model, ""))
             reply = self._pay(digest, request)
         if not request.think:
-            answer, thoughts = without_thoughts(reply.answer)
-            reply = replace(reply, answer=answer, reasoning=reply.reasoning or thoughts)
+            answer, reasoning = split_reasoning(reply.answer)
+            reply = replace(reply, answer=answer, reasoning=reply.reasoning or reasoning)
         return replace(
             reply,
             request=digest,
@@ -316,20 +322,23 @@ class Asker:
         )
 
     def _pay(self, digest: str, request: Request) -> Call:
-        """Makes a call and keeps its reply."""
+        """Makes a call and stores its reply."""
         fields = {"model": self.model, **request.fields}
         if self.endpoint.logprobs:
             fields["logprobs"] = True
         fields = sent_fields(self.endpoint, fields)
-        tokens, most = estimate(request.messages), most_tokens(fields, request.fields["max_tokens"])
-        body = body_of(fields, request.messages, request.images, request.kind)
+        tokens, most = (
+            estimated_tokens(request.messages),
+            output_limit(fields, request.fields["max_tokens"]),
+        )
+        body = request_body(fields, request.messages, request.images, request.kind)
         usd = self._price.of(tokens, 0, most) if self._price else 0.0
         most_spent = Usage(1, 0, tokens, most, usd, unpriced=self._price is None)
         with self._budget.call(most_spent) as paid:
             started = time.time()
             response = self._client.post(body)
             reply = replace(
-                billed(read_response(response.data), response.data.get("usage"), self._price),
+                with_usage(read_response(response.data), response.data.get("usage"), self._price),
                 started=started,
                 seconds=round(response.seconds, 4),
                 waited_s=round(response.waited_s, 4),
@@ -338,21 +347,21 @@ class Asker:
             )
             if reply.usd is None or reply.input_tokens is None:
                 reply = replace(reply, at_most={"tokens": tokens + most, "usd": usd})
-            paid.append(charged(reply))
-            if self._mixed(reply.reported):
+            paid.append(usage_for_limits(reply))
+            if self._is_other_model(reply.reported):
                 self._replies.refuse(digest, reply)
-                self._require_same(reply.reported)
+                self._check_same_model(reply.reported)
             self._replies.add(digest, reply)
-        self._watch(reply, most)
+        self._warn_if_always_cut(reply, most)
         return reply
 
-    def _mixed(self, reported: str) -> bool:
-        """Whether another model answered in earlier sessions of the run."""
+    def _is_other_model(self, reported: str) -> bool:
+        """True if another model answered in earlier sessions of the run."""
         known = self._replies.reported.get(self.model)
         return bool(known and reported and reported not in known)
 
-    def _require_same(self, reported: str) -> None:
-        if self._mixed(reported):
+    def _check_same_model(self, reported: str) -> None:
+        if self._is_other_model(reported):
             known = ", ".join(sorted(self._replies.reported[self.model]))
             raise ConfigError(
                 f"model: {self.model} was answered by {known} before, and now by {reported}; a run "
@@ -361,8 +370,8 @@ class Asker:
                 f"what {reported} answered, and say --resume"
             )
 
-    def _watch(self, reply: Call, most: int) -> None:
-        """Warns once of a model that is always cut off, as one that reasons may be."""
+    def _warn_if_always_cut(self, reply: Call, most: int) -> None:
+        """Warns once if many answers in a row were cut off, as with hidden reasoning."""
         self._cut = self._cut + 1 if reply.finish == "length" else 0
         if self._cut == _CUT_IN_A_ROW:
             log.warning(

@@ -30,14 +30,14 @@ from rollout.models.sections import Examples, Local
 
 
 @dataclass(frozen=True)
-class Lesson:
-    """One answer of a model, or of an expert in its place.
+class TrainingExample:
+    """A prompt with the answer of a model or an expert.
 
     Attributes:
-        messages: what it was told; pictures are digests.
+        messages: the prompt; pictures are digests.
         images: files of the pictures, by digest.
-        answer: what it said; empty if ``output_ids`` are given.
-        prompt_ids: tokens of the prompt as they were when it answered; empty if unknown.
+        answer: the answer; empty if ``output_ids`` are given.
+        prompt_ids: tokens of the prompt when it was answered; empty if unknown.
         output_ids: tokens of the answer.
         logprobs: their log-probabilities when they were sampled.
         temperature: of the distribution that was sampled.
@@ -54,13 +54,13 @@ class Lesson:
     advantage: float = 1.0
 
 
-class Teacher(Protocol):
-    """Tells a model about recorded steps as its policy would."""
+class ExampleBuilder(Protocol):
+    """Builds training examples from recorded steps, as the policy prompts its model."""
 
-    def demonstrated(
+    def from_actions(
         self, observations: Columns, details: Sequence[Details] | None, actions: Columns
-    ) -> Iterator[Lesson]:
-        """Yields a lesson for each step of an episode in which an expert acted.
+    ) -> Iterator[TrainingExample]:
+        """Yields an example for each step of an episode in which an expert acted.
 
         Args:
             observations: ``{key: (T, ...)}``.
@@ -84,8 +84,8 @@ class LanguageRecipe(Protocol):
 
     local: Local
 
-    def teacher(self, spec: BridgeSpec, task: Task) -> Teacher:
-        """Returns what turns recorded steps into lessons.
+    def example_builder(self, spec: BridgeSpec, task: Task) -> ExampleBuilder:
+        """Returns the builder of training examples from recorded steps.
 
         Raises:
             ConfigError: the prompt, the actions or the pictures do not fit.
@@ -98,7 +98,7 @@ _TRAIN = "train"
 
 
 @dataclass(frozen=True)
-class Recorded:
+class ExampleEpisode:
     """The first steps of an episode.
 
     Attributes:
@@ -114,7 +114,7 @@ class Recorded:
     fields: Sequence[Mapping[str, str]]
 
 
-class Library:
+class ExampleLibrary:
     """Episodes of a dataset from which examples are chosen; thread-safe.
 
     Only episodes from training states are in it, so that no example comes from a held-out state,
@@ -167,7 +167,7 @@ class Library:
             if theirs != ours:
                 raise ConfigError(
                     f"examples.dataset={self._options.dataset} is of another game or task: {what} "
-                    f"differ: expected {_brief(ours)}, got {_brief(theirs)}"
+                    f"differ: expected {_shorten(ours)}, got {_shorten(theirs)}"
                 )
 
     def nearest(self, state: int) -> list[EpisodeRef]:
@@ -183,33 +183,36 @@ class Library:
         others = (self._refs[at] for at in order if self._refs[at].state != state)
         return list(itertools.islice(others, self._options.count))
 
-    def read(self, ref: EpisodeRef) -> Recorded:
+    def read(self, ref: EpisodeRef) -> ExampleEpisode:
         """Returns the first steps of an episode, as many as the options say."""
         steps = min(ref.length, self._options.steps)
         known = set(self._dataset.columns)
-        wanted = [*named(self._dataset, OBSERVATION), *named(self._dataset, ACTION)]
+        wanted = [
+            *columns_of_role(self._dataset, OBSERVATION),
+            *columns_of_role(self._dataset, ACTION),
+        ]
         wanted += [name for name in (COLUMN, _DETAILS) if name in known]
         with self._lock:
             columns = next(self._dataset.stream(ref, wanted, length=steps)).columns
         calls, details = columns.get(COLUMN), columns.get(_DETAILS)
-        return Recorded(
-            part_of(self._dataset, columns, OBSERVATION),
+        return ExampleEpisode(
+            select_role(self._dataset, columns, OBSERVATION),
             None if details is None else details.tolist(),
-            part_of(self._dataset, columns, ACTION),
+            select_role(self._dataset, columns, ACTION),
             [_fields(() if calls is None else read_calls(calls[row])) for row in range(steps)],
         )
 
 
-def named(dataset: Dataset, role: str) -> dict[str, str]:
+def columns_of_role(dataset: Dataset, role: str) -> dict[str, str]:
     """Returns the columns of observations or actions, with their keys."""
     manifest = dataset.manifest
     space = manifest.observation_space if role == OBSERVATION else manifest.action_space
     return {column_name(role, key): key for key in space.spaces}
 
 
-def part_of(dataset: Dataset, columns: Columns, role: str) -> Columns:
+def select_role(dataset: Dataset, columns: Columns, role: str) -> Columns:
     """Returns the observations or actions among columns, by their keys."""
-    return {key: columns[name] for name, key in named(dataset, role).items()}
+    return {key: columns[name] for name, key in columns_of_role(dataset, role).items()}
 
 
 def _fields(calls: Sequence[Call]) -> Mapping[str, str]:
@@ -217,6 +220,6 @@ def _fields(calls: Sequence[Call]) -> Mapping[str, str]:
     return dict(usable[-1].fields or {}) if usable else {}
 
 
-def _brief(value: object, most: int = 200) -> str:
+def _shorten(value: object, most: int = 200) -> str:
     text = str(value)
     return text if len(text) <= most else f"{text[:most]}..."

@@ -26,8 +26,8 @@ EXPORT = "model"
 class LocalModel:
     """A language or vision-language model in this process.
 
-    The chance of an answer comes from the request alone (episode, step, try), so it does not depend
-    on which requests share a batch. torch and transformers are loaded at the first use.
+    The random seed of an answer is a hash of the request (episode, step, try): it does not depend
+    on the other requests of its batch. torch and transformers are loaded at the first use.
 
     Args:
         options: which model, and where it runs.
@@ -56,7 +56,7 @@ class LocalModel:
                 f"its extra vlm: pip install 'gamut[vlm]'"
             ) from error
         self.transformer = Transformer.of(options, folder_of(options.model))
-        if images and not self.transformer.sees:
+        if images and not self.transformer.takes_images:
             raise ConfigError(
                 f"local.model={options.model} takes no pictures; set history.images=0, or name a "
                 f"vision-language model"

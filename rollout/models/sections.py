@@ -1,4 +1,4 @@
-"""The groups of options that policies and judges with models share."""
+"""Groups of options shared by policies and judges that use models."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Local(OptionGroup):
 
 
 class Sampling(OptionGroup):
-    """How answers are drawn."""
+    """Sampling of answers."""
 
     temperature: float = Field(1.0, ge=0, description="0 where the most probable action is played")
     max_tokens: int = Field(1024, ge=1, description="tokens of an answer")
@@ -92,7 +92,7 @@ class Examples(OptionGroup):
 
 
 class RunLimits(OptionGroup):
-    """When a run pauses; null for no limit."""
+    """Limits that pause a run; null for no limit."""
 
     calls: int | None = Field(None, ge=1, description="calls of the run")
     tokens: int | None = Field(None, ge=1, description="tokens of the run, prompts and answers")
@@ -100,7 +100,7 @@ class RunLimits(OptionGroup):
 
     @property
     def of_run(self) -> tuple[float, float, float]:
-        """Most calls, tokens and dollars of a run."""
+        """Maximum calls, tokens and dollars of a run."""
         wanted = (self.calls, self.tokens, self.usd)
         calls, tokens, usd = (math.inf if w is None else float(w) for w in wanted)
         return calls, tokens, usd

@@ -1,4 +1,4 @@
-"""What calls cost, and the limits of a run."""
+"""Prices of calls, and the budget of a run."""
 
 from __future__ import annotations
 
@@ -77,11 +77,11 @@ def _prices(path: Path) -> dict[str, Price]:
 
 
 class Budget:
-    """What a run has spent, and may spend; thread-safe.
+    """Tracks the usage of a run against its limits; thread-safe.
 
     Args:
         limits: the limits.
-        spent: what earlier sessions of the run spent.
+        spent: usage of earlier sessions of the run.
     """
 
     def __init__(self, limits: RunLimits, spent: Usage = NO_USAGE) -> None:
@@ -93,7 +93,7 @@ class Budget:
 
     @contextmanager
     def call(self, estimate: Usage) -> Iterator[list[Usage]]:
-        """Reserves what a call may cost at most; what it did cost is put into the list.
+        """Reserves the maximum usage of a call; append its actual usage to the yielded list.
 
         Calls usually cost less than was reserved for them, so a call that does not fit beside
         those in flight waits for one of them.
@@ -126,7 +126,7 @@ class Budget:
                 self._settled.notify_all()
 
     def figures(self) -> dict[str, float]:
-        """Returns what was spent and may be spent at most, and tokens per second, last minute.
+        """Returns usage, limits and tokens per second of the last minute, for metrics.
 
         A price that is unknown is left out; where some is, ``models/unpriced`` counts the calls.
         """
@@ -143,7 +143,7 @@ class Budget:
         }
 
     def _exceeded(self, usage: Usage) -> str:
-        """The first limit that a usage exceeds, for messages; empty for none."""
+        """Returns the first limit that a usage exceeds, for messages; empty for none."""
         for name, value, most in zip(UNITS, _amounts(usage), self._most, strict=True):
             if value > most:
                 return f"limits.{name}={most:g}"
@@ -151,7 +151,7 @@ class Budget:
 
 
 def _amounts(usage: Usage) -> tuple[float, float, float]:
-    """Calls, tokens and dollars."""
+    """Returns calls, tokens and dollars."""
     return usage.calls, usage.input_tokens + usage.output_tokens, usage.usd
 
 
@@ -159,10 +159,10 @@ def _negative(usage: Usage) -> Usage:
     return Usage(*(-amount for amount in astuple(usage)))
 
 
-def charged(reply: Call) -> Usage:
-    """Returns what a reply counts for the limits of a run: its estimate where nothing is known.
+def usage_for_limits(reply: Call) -> Usage:
+    """Returns the usage of a reply for the limits of a run; unknown parts are estimated.
 
-    A server that tells no usage must not make a limit endless.
+    Otherwise a limit would have no effect on servers that report no usage.
     """
     known, most = Usage.of([reply]), reply.at_most or {}
     if reply.input_tokens is None or reply.output_tokens is None:
@@ -170,12 +170,12 @@ def charged(reply: Call) -> Usage:
     return known if reply.usd is not None else replace(known, usd=most.get("usd", 0.0))
 
 
-def billed(call: Call, usage: Any, price: Price | None) -> Call:
+def with_usage(call: Call, usage: Any, price: Price | None) -> Call:
     """Returns a call with its tokens and its price, from the ``usage`` of the response.
 
     Tokens of hidden reasoning that a server counts in the total only are tokens of the answer.
     A price that the server reports, as OpenRouter does, counts before that of the list. What the
-    server does not tell is None, never 0.
+    server does not report is None, never 0.
     """
     usage = usage if isinstance(usage, Mapping) else {}
     given = count_of(usage.get("prompt_tokens", usage.get("input_tokens")))
@@ -204,7 +204,7 @@ def _detail(usage: Mapping[str, Any], group: str, name: str) -> int | None:
 
 
 def _reported(usage: Mapping[str, Any]) -> float | None:
-    """The price in US dollars that OpenRouter reports.
+    """Returns the price in US dollars that OpenRouter reports.
 
     With a key of the provider's own, ``cost`` is OpenRouter's fee and the rest is in the details.
     """

@@ -53,7 +53,7 @@ def build(folder: Path, sizes: Sizes, texts: Iterable[str], *, seed: int) -> Non
     Args:
         folder: where; it must not exist.
         sizes: sizes of the model.
-        texts: what its tokenizer is trained on; frequent words become single tokens.
+        texts: training texts of its tokenizer; frequent words become single tokens.
         seed: of its weights.
     """
     import transformers as tf  # noqa: PLC0415 - seconds
@@ -64,7 +64,7 @@ def build(folder: Path, sizes: Sizes, texts: Iterable[str], *, seed: int) -> Non
         torch.manual_seed(seed)
         model = tf.LlavaForConditionalGeneration(config)
         # Transformers would begin with .02, a fortieth of what patches have: places would be seen
-        # only after many thousand lessons.
+        # only after many thousand examples.
         positions = model.model.vision_tower.embeddings.position_embedding
         torch.nn.init.normal_(positions.weight, std=0.5)
     model.generation_config = tf.GenerationConfig(
@@ -98,20 +98,22 @@ def _tokenizer(texts: Iterable[str], vocabulary: int) -> Any:
         trainers,
     )
 
-    trained = Tokenizer(models.BPE())
+    trainable_parameters = Tokenizer(models.BPE())
     # Words are divided at spaces alone, so that an answer is a few tokens, tags and all.
     words = pre_tokenizers.Split(Regex(r"\s*\S+|\s+"), "isolated")
     parts = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
-    trained.pre_tokenizer = pre_tokenizers.Sequence([words, parts])
-    trained.decoder = decoders.ByteLevel()
+    trainable_parameters.pre_tokenizer = pre_tokenizers.Sequence([words, parts])
+    trainable_parameters.decoder = decoders.ByteLevel()
     trainer = trainers.BpeTrainer(
         vocab_size=vocabulary,
         special_tokens=[_PAD, _END, _IMAGE],
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         show_progress=False,
     )
-    trained.train_from_iterator(texts, trainer)
-    tokenizer = tf.PreTrainedTokenizerFast(tokenizer_object=trained, pad_token=_PAD, eos_token=_END)
+    trainable_parameters.train_from_iterator(texts, trainer)
+    tokenizer = tf.PreTrainedTokenizerFast(
+        tokenizer_object=trainable_parameters, pad_token=_PAD, eos_token=_END
+    )
     tokenizer.add_special_tokens({"additional_special_tokens": [_IMAGE]})
     return tokenizer
 

@@ -49,7 +49,7 @@ class Transformer:
     Attributes:
         model: the ``torch.nn.Module``.
         device: where it is.
-        sees: whether it takes pictures.
+        takes_images: whether it takes pictures.
 
     Raises:
         ConfigError: it cannot be loaded.
@@ -63,7 +63,7 @@ class Transformer:
         if device == "auto":
             device = "cuda" if torch.cuda.is_available() else "cpu"
         self.device = torch.device(device)
-        base, adapter = _base(folder)
+        base, adapter = _base_and_adapter(folder)
         try:
             config = transformers.AutoConfig.from_pretrained(base)
             seeing = type(config) in transformers.AutoModelForImageTextToText._model_mapping
@@ -76,16 +76,16 @@ class Transformer:
             raise ConfigError(f"local.model={folder} cannot be loaded: {error}") from error
         # Penalties, bans and minimum lengths of the folder would change what is sampled, not what
         # ``logprobs`` returns. They are kept to be saved, and never used.
-        told = self._told = model.generation_config
+        generation_config = self._generation_config = model.generation_config
         model.generation_config = transformers.GenerationConfig()
         if adapter:
             import peft  # noqa: PLC0415 - seconds
 
             model = peft.PeftModel.from_pretrained(model, adapter, is_trainable=True)
-        self.sees = seeing
+        self.takes_images = seeing
         self.tokenizer = self.processor.tokenizer if seeing else self.processor
         self.model = model.to(self.device).eval()
-        self._ends = _ends(told, self.tokenizer)
+        self._end_tokens = _end_tokens(generation_config, self.tokenizer)
         self._suppressed = self._never_sampled(config)
         if self.tokenizer.pad_token_id is None:
             self.tokenizer.pad_token = self.tokenizer.eos_token
@@ -98,27 +98,29 @@ class Transformer:
             ConfigError: it cannot be loaded.
         """
         found = cls(folder, device=device or options.device, dtype=options.dtype)
-        if options.lora is not None and not found.adapted:
-            found.adapt(options.lora.rank, options.lora.alpha)
+        if options.lora is not None and not found.has_adapter:
+            found.add_adapter(options.lora.rank, options.lora.alpha)
         return found
 
     def _never_sampled(self, config: Any) -> list[int]:
-        """Tokens that stand for pictures: in an answer they would break the next pass."""
+        """Returns picture tokens: in an answer they would break the next forward pass."""
         names = ("image_token_id", "image_token_index", "video_token_id", "vision_start_token_id")
         found = {getattr(config, name, None) for name in (*names, "vision_end_token_id")}
-        found |= {self.tokenizer.pad_token_id} - set(self._ends)
+        found |= {self.tokenizer.pad_token_id} - set(self._end_tokens)
         return sorted(int(each) for each in found if each is not None)
 
     def encode(self, prompts: Sequence[Prompt]) -> dict[str, Tensor]:
         """Returns the inputs of the model for prompts, padded on the left, on the CPU."""
         texts = [
             self.processor.apply_chat_template(
-                _plain(messages, sees=self.sees), add_generation_prompt=True, tokenize=False
+                _chat_messages(messages, takes_images=self.takes_images),
+                add_generation_prompt=True,
+                tokenize=False,
             )
             for messages, _ in prompts
         ]
         pictures: dict[str, Any] = {}
-        if self.sees and any(images for _, images in prompts):
+        if self.takes_images and any(images for _, images in prompts):
             pictures = {"images": [list(images) for _, images in prompts]}
         inputs = self.processor(
             text=texts,
@@ -145,13 +147,13 @@ class Transformer:
 
         Args:
             prompts: messages and pictures.
-            seeds: of the chance of each answer.
+            seeds: random seed of each answer.
             temperature: of the softmax; 0 for the most probable token at each place.
             max_tokens: of an answer.
         """
         inputs = {key: value.to(self.device) for key, value in self.encode(prompts).items()}
         start = inputs["input_ids"].shape[1]
-        draw = _Draw(seeds, temperature, self._suppressed)
+        draw = _Sampler(seeds, temperature, self._suppressed)
         self.model.eval()
         tokens = self.model.generate(
             **inputs,
@@ -159,7 +161,7 @@ class Transformer:
             do_sample=False,
             num_beams=1,
             logits_processor=[draw],
-            eos_token_id=self._ends,
+            eos_token_id=self._end_tokens,
             pad_token_id=self.tokenizer.pad_token_id,
         )
         logprobs = torch.stack(draw.logprobs, 1).cpu().numpy()
@@ -167,7 +169,7 @@ class Transformer:
         found = []
         for row in range(len(prompts)):
             ids: list[int] = tokens[row, start:].tolist()
-            end = next((at for at, each in enumerate(ids) if each in self._ends), None)
+            end = next((at for at, each in enumerate(ids) if each in self._end_tokens), None)
             ids = ids if end is None else ids[: end + 1]
             found.append(
                 Generated(
@@ -183,7 +185,7 @@ class Transformer:
     def answer_ids(self, text: str) -> list[int]:
         """Returns the tokens of an answer, with the one that ends it."""
         ids: list[int] = self.tokenizer(text, add_special_tokens=False)["input_ids"]
-        return [*ids, self._ends[0]]
+        return [*ids, self._end_tokens[0]]
 
     def logprobs(
         self,
@@ -241,7 +243,7 @@ class Transformer:
         entropy = -(finite.exp().masked_fill(~all_.isfinite(), 0.0) * finite).sum(-1)
         return chosen, entropy.masked_fill(~wanted, 0.0), wanted
 
-    def trained(self) -> dict[str, torch.nn.Parameter]:
+    def trainable_parameters(self) -> dict[str, torch.nn.Parameter]:
         """Returns the parameters that a training changes, by name."""
         return {name: p for name, p in self.model.named_parameters() if p.requires_grad}
 
@@ -251,7 +253,7 @@ class Transformer:
         Raises:
             ConfigError: they belong to another model.
         """
-        own = self.trained()
+        own = self.trainable_parameters()
         if own.keys() != weights.keys():
             different = sorted(own.keys() ^ weights.keys())
             raise ConfigError(
@@ -269,11 +271,11 @@ class Transformer:
                 own[name].copy_(tensor)
 
     @property
-    def adapted(self) -> bool:
-        """Whether an adapter is trained instead of the whole model."""
+    def has_adapter(self) -> bool:
+        """True if an adapter is trained instead of the whole model."""
         return hasattr(self.model, "peft_config")
 
-    def adapt(self, rank: int, alpha: int) -> None:
+    def add_adapter(self, rank: int, alpha: int) -> None:
         """Adds a new LoRA adapter to all linear layers of the language model, and trains it."""
         import peft  # noqa: PLC0415 - seconds
 
@@ -283,13 +285,13 @@ class Transformer:
     def save(self, folder: Path) -> None:
         """Writes the model in the form of transformers, or its adapter in that of PEFT."""
         self.model.save_pretrained(folder)
-        if not self.adapted:
-            self._told.save_pretrained(folder)
+        if not self.has_adapter:
+            self._generation_config.save_pretrained(folder)
         self.processor.save_pretrained(folder)
 
 
-def _base(folder: str) -> tuple[str, str]:
-    """The folder of a model, and that of an adapter to it, empty for none."""
+def _base_and_adapter(folder: str) -> tuple[str, str]:
+    """Returns the folder of a model and that of its adapter, empty for none."""
     path = Path(folder)
     if not (path / "adapter_config.json").is_file():
         return folder, ""
@@ -298,16 +300,18 @@ def _base(folder: str) -> tuple[str, str]:
     return str(peft.PeftConfig.from_pretrained(folder).base_model_name_or_path), folder
 
 
-def _ends(generation: Any, tokenizer: Any) -> list[int]:
-    """Tokens that end an answer."""
-    told = generation.eos_token_id
-    found = told if isinstance(told, list) else [told]
+def _end_tokens(generation: Any, tokenizer: Any) -> list[int]:
+    """Returns the tokens that end an answer."""
+    eos = generation.eos_token_id
+    found = eos if isinstance(eos, list) else [eos]
     own = tokenizer.eos_token_id
     return [own, *(each for each in found if each not in (None, own))]
 
 
-def _plain(messages: Sequence[Mapping[str, Any]], *, sees: bool) -> list[dict[str, Any]]:
-    """Messages as templates of chats know them; they do not know digests."""
+def _chat_messages(
+    messages: Sequence[Mapping[str, Any]], *, takes_images: bool
+) -> list[dict[str, Any]]:
+    """Returns messages in the form of chat templates, without digests."""
 
     def part(each: Mapping[str, Any]) -> dict[str, Any]:
         return {"type": "image"} if each["type"] == "image" else dict(each)
@@ -316,13 +320,13 @@ def _plain(messages: Sequence[Mapping[str, Any]], *, sees: bool) -> list[dict[st
         if isinstance(content, list):
             return [part(each) for each in content]
         # Templates of models with pictures may know lists alone, others texts alone.
-        return [{"type": "text", "text": content}] if sees else content
+        return [{"type": "text", "text": content}] if takes_images else content
 
     return [{**message, "content": parts(message["content"])} for message in messages]
 
 
-class _Draw:
-    """Draws a token for each row, with chance of its own: by inversion, from one number each."""
+class _Sampler:
+    """Samples a token per row by inversion, each row with its own generator."""
 
     def __init__(self, seeds: Sequence[int], temperature: float, suppressed: list[int]) -> None:
         self._chance = [np.random.default_rng(seed) for seed in seeds]

@@ -35,7 +35,7 @@ _TOKEN = re.compile(r"[\w!#$%&'*+.^`|~-]+", re.ASCII)
 
 
 def check_endpoint(endpoint: Endpoint) -> None:
-    """Checks that there is all that requests need: a URL, the keys, a proxy that can be used.
+    """Checks the prerequisites of requests: the URL, the keys, a supported proxy.
 
     Raises:
         ConfigError: something is wrong or missing; the message names it.
@@ -50,7 +50,7 @@ class Connection:
         endpoint: the endpoint.
 
     Attributes:
-        secrets: keys and passwords, which must be shown nowhere.
+        secrets: keys and passwords, removed from everything that is shown.
 
     Raises:
         ConfigError: see ``check_endpoint``.
@@ -60,13 +60,13 @@ class Connection:
         self.secrets: list[str] = []
         self._headers = self._headers_of(endpoint)
         self._now = threading.local()
-        url = target_of(endpoint.url)
+        url = chat_url(endpoint.url)
         proxy = _proxy_for(url)
         manager = self._manager(proxy, {"maxsize": endpoint.calls, "retries": False})
         # The pool of the one host, since a manager looks for it at each request.
         self._pool = manager.connection_from_url(url)
         self._pool.ConnectionCls = _bounded(self._pool.ConnectionCls, self._left)
-        # A proxy for HTTP is told the whole URL.
+        # A proxy for HTTP gets the whole URL.
         whole = proxy.startswith("http") and url.startswith("http:")
         self._target = url if whole else urllib3.util.parse_url(url).request_uri
 
@@ -98,7 +98,7 @@ class Connection:
             if len(content) > _LARGEST_REPLY:
                 response.close()
                 return 500, {}, b"a response of more than 32 MiB"
-            for secret in self._telling:  # which a server may repeat, even in an answer
+            for secret in self._long_secrets:  # which a server may repeat, even in an answer
                 content = content.replace(secret.encode(), b"***")
             return response.status, response.headers, content
         finally:
@@ -106,17 +106,17 @@ class Connection:
 
     def cleaned(self, text: str) -> str:
         """Returns a text without the secrets."""
-        for secret in self._telling:
+        for secret in self._long_secrets:
             text = text.replace(secret, "***")
         return text
 
     @property
-    def _telling(self) -> list[str]:
-        """The secrets but short ones, such as "none" for a server without keys: those are words."""
+    def _long_secrets(self) -> list[str]:
+        """The secrets except short ones, such as "none" for a server without keys: words."""
         return [secret for secret in self.secrets if len(secret) >= _SHORTEST_SECRET]
 
     def _left(self) -> float:
-        """Seconds that the request of this thread has; raises TimeoutError if there are none."""
+        """Returns the seconds left to the request of this thread; TimeoutError if none are."""
         left: float = getattr(self._now, "until", math.inf) - time.monotonic()
         if left <= 0:
             raise TimeoutError("there was no complete response in time")
@@ -139,7 +139,7 @@ class Connection:
         return headers
 
     def _secret(self, key: str, variable: str, url: str) -> str:
-        """The value of an environment variable, which becomes a part of a header."""
+        """Returns the value of an environment variable for a header."""
         secret = os.environ.get(variable, "").strip()
         if not secret:
             raise ConfigError(
@@ -186,7 +186,7 @@ class Connection:
         return SOCKSProxyManager(proxy, **options)
 
 
-def target_of(url: str) -> str:
+def chat_url(url: str) -> str:
     """Returns the URL of chats from the base URL of an API, which may have a query.
 
     Raises:
@@ -213,7 +213,7 @@ def target_of(url: str) -> str:
 
 
 def _proxy_for(url: str) -> str:
-    """The proxy of the environment for a URL; empty for none."""
+    """Returns the proxy of the environment for a URL; empty for none."""
     parts, proxies = urlsplit(url), urllib.request.getproxies()
     if urllib.request.proxy_bypass(parts.netloc):
         return ""
@@ -259,7 +259,7 @@ class _Reader(io.RawIOBase):
         self._file = sock.makefile("rb", buffering=0)  # keeps the socket open
 
     def readable(self) -> bool:
-        """Says that it reads."""
+        """Returns True."""
         return True
 
     def readinto(self, buffer: Any) -> int | None:
@@ -282,7 +282,7 @@ _SHOWN = 500  # characters of a server's error
 
 
 class Limiter:
-    """How many requests run at once: as many as the server takes.
+    """Adapts the number of concurrent requests to the server.
 
     It begins with 20, doubles after each round without status 429 until the first one, then
     loses a fifth with each burst of them and gains a twentieth with each round without.
@@ -293,7 +293,7 @@ class Limiter:
         self.limit = float(min(_BEGIN, most))
         self.running = 0
         self._good = 0
-        self._met = False
+        self._was_limited = False
         self._lowered = self._pause_until = 0.0
         self._free = threading.Condition()
 
@@ -311,21 +311,21 @@ class Limiter:
                 self._free.wait(min(until, deadline) - now)
 
     def release(self, *, good: bool) -> None:
-        """Gives the place back; ``good`` if the server answered."""
+        """Ends a request; ``good`` if the server answered."""
         with self._free:
             self.running -= 1
             if good:
                 self._good += 1
                 if self._good >= self.limit:
                     self._good = 0
-                    self.limit = min(self._most, self.limit * (1.05 if self._met else 2.0))
+                    self.limit = min(self._most, self.limit * (1.05 if self._was_limited else 2.0))
             self._free.notify_all()
 
-    def limited(self, pause_s: float) -> None:
-        """The server refused because of too many requests, for ``pause_s`` seconds if it said."""
+    def on_rate_limit(self, pause_s: float) -> None:
+        """Lowers the limit after status 429, and pauses for ``pause_s`` seconds."""
         with self._free:
             now = time.monotonic()
-            self._met, self._good = True, 0
+            self._was_limited, self._good = True, 0
             self._pause_until = max(self._pause_until, now + pause_s)
             if now - self._lowered > _COOLDOWN_S:
                 self._lowered = now
@@ -339,8 +339,8 @@ class Response:
     Attributes:
         data: its JSON.
         seconds: from the request to the response, of the last try.
-        waited_s: before that, for a place and for earlier tries.
-        errors: what earlier tries failed with.
+        waited_s: seconds before that, in the queue and for earlier tries.
+        errors: errors of earlier tries.
     """
 
     data: Mapping[str, Any]
@@ -376,7 +376,7 @@ class HttpClient:
             try:
                 self.limiter.acquire(deadline)
             except TimeoutError:
-                raise self._late(errors or ["too many requests are waiting"]) from None
+                raise self._deadline_error(errors or ["too many requests are waiting"]) from None
             sent, good, pause_s = time.monotonic(), False, -1.0
             try:
                 until = min(sent + self._endpoint.timeout_s, deadline)
@@ -387,15 +387,15 @@ class HttpClient:
                 if good:
                     self._answered, self._refused = True, 0
                     return Response(data, time.monotonic() - sent, sent - began, tuple(errors))
-                said = problem if status == 200 else error_text(data.get("error") or "")
-                said = _redirected(status, headers) or (said if data else "")
-                errors.append(self._told(status, said, content))
+                text = problem if status == 200 else error_text(data.get("error") or "")
+                text = _redirect_error(status, headers) or (text if data else "")
+                errors.append(self._error_text(status, text, content))
                 if status != 200 and status not in _AGAIN and status < 500:
-                    raise self._refusal(status, errors[-1])
+                    raise self._refusal_error(status, errors[-1])
                 pause_s = _retry_after(headers)
                 if status == 429 or code_of(data) == 429:
                     # Other calls wait no longer than one lasts: a server may say a year.
-                    self.limiter.limited(min(max(pause_s, 0.0), self._endpoint.deadline_s))
+                    self.limiter.on_rate_limit(min(max(pause_s, 0.0), self._endpoint.deadline_s))
             except (urllib3.exceptions.HTTPError, OSError) as error:
                 errors.append(self._connection.cleaned(f"{type(error).__name__}: {error}"))
             finally:
@@ -404,31 +404,31 @@ class HttpClient:
                 pause_s = min(_LONGEST_PAUSE_S, _FIRST_PAUSE_S * 2.0 ** (len(errors) - 1))
                 pause_s *= random.uniform(0.5, 1.0)  # noqa: S311 - spreads retries, no secret
             if time.monotonic() + pause_s >= deadline:
-                raise self._late(errors)
+                raise self._deadline_error(errors)
             threading.Event().wait(pause_s)
 
-    def _told(self, status: int, said: str, content: bytes) -> str:
-        said = said or content[: 4 * _SHOWN].decode(errors="replace") or "(nothing)"
-        told = f"status {status}: {' '.join(said[: 4 * _SHOWN].split())[:_SHOWN]}"
-        return self._connection.cleaned(told)  # headers, too, may repeat a key
+    def _error_text(self, status: int, text: str, content: bytes) -> str:
+        text = text or content[: 4 * _SHOWN].decode(errors="replace") or "(nothing)"
+        shown = f"status {status}: {' '.join(text[: 4 * _SHOWN].split())[:_SHOWN]}"
+        return self._connection.cleaned(shown)  # headers, too, may repeat a key
 
-    def _refusal(self, status: int, told: str) -> Exception:
-        what = f"{self._endpoint.url} refuses the request: {told}"
+    def _refusal_error(self, status: int, shown: str) -> Exception:
+        what = f"{self._endpoint.url} refuses the request: {shown}"
         if not self._answered and (status < 400 or status in (400, 401, 403, 404, 413, 422)):
             return ConfigError(f"endpoint: {what}")
         self._refused += 1
         kind = BudgetExhausted if self._refused >= _REFUSED_IN_A_ROW else PolicyUnavailable
         return kind(what)
 
-    def _late(self, errors: list[str]) -> PolicyUnavailable:
+    def _deadline_error(self, errors: list[str]) -> PolicyUnavailable:
         return PolicyUnavailable(
             f"{self._endpoint.url} did not answer within {self._endpoint.deadline_s:g} s; the last "
             f"of {len(errors)} errors: {errors[-1]}"
         )
 
 
-def _redirected(status: int, headers: Mapping[str, str]) -> str:
-    """Where a server sends a request; empty if it does not. A key must not go elsewhere unasked."""
+def _redirect_error(status: int, headers: Mapping[str, str]) -> str:
+    """Returns the error of a redirect, which is not followed: a key must not go elsewhere."""
     place = headers.get("Location", "")
     if not 300 <= status < 400 or not place:
         return ""
@@ -436,7 +436,7 @@ def _redirected(status: int, headers: Mapping[str, str]) -> str:
 
 
 def _retry_after(headers: Mapping[str, str]) -> float:
-    """Seconds of a header ``Retry-After``, which holds a number or a date; -1 without one."""
+    """Returns the seconds of a header ``Retry-After``, a number or a date; -1 without one."""
     value = headers.get("Retry-After", "")
     with contextlib.suppress(ValueError):
         return max(0.0, float(value)) if math.isfinite(float(value)) else -1.0

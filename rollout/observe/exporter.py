@@ -66,7 +66,7 @@ class Exported:
 
     @property
     def tags(self) -> tuple[str, ...]:
-        """The names of its tags."""
+        """Names of all its tags."""
         return (*COMMON_TAGS, self.tag) if self.tag else COMMON_TAGS
 
     def find(self, line: Mapping[str, Scalar]) -> dict[str, float]:
@@ -169,7 +169,7 @@ class RayExporter:
         self._lock = threading.Lock()
         self._closed = threading.Event()
         self._thread: threading.Thread | None = None
-        self._heard = 0.0
+        self._last_line_s = 0.0
         self._records: dict[str, Record] = {}
         self._totals: dict[tuple[str, str], float] = {}
         self._gauges: dict[tuple[str, str], tuple[float, dict[str, str]]] = {}
@@ -177,10 +177,12 @@ class RayExporter:
     def __call__(self, line: Mapping[str, Scalar]) -> None:
         """Records the values of a line; never raises. Does nothing once closed."""
         with self._lock:
-            self._heard = time.monotonic()
-            self._guarded(self._export, line)
+            self._last_line_s = time.monotonic()
+            self._call(self._export, line)
             if self._gauges and self._thread is None and not self._closed.is_set():
-                self._thread = threading.Thread(target=self._keep, name="ray-metrics", daemon=True)
+                self._thread = threading.Thread(
+                    target=self._refresh_loop, name="ray-metrics", daemon=True
+                )
                 self._thread.start()
 
     def close(self) -> None:
@@ -195,14 +197,14 @@ class RayExporter:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _guarded(self, tell: Callable[..., None], *arguments: object) -> None:
+    def _call(self, method: Callable[..., None], *arguments: object) -> None:
         """Calls a method with the function that defines metrics, if Ray runs."""
         if self._closed.is_set():
             return
         try:
             define = self._instruments()
             if define is not None:
-                tell(define, *arguments)
+                method(define, *arguments)
         except Exception as error:  # noqa: BLE001 - Ray's metrics raise many kinds of errors
             self._closed.set()
             kind = type(error).__name__
@@ -210,13 +212,13 @@ class RayExporter:
                 "Ray's metrics cannot be written, %s: %s; metrics.jsonl has everything", kind, error
             )
 
-    def _keep(self) -> None:
+    def _refresh_loop(self) -> None:
         while not self._closed.wait(self._refresh_s):
             with self._lock:
-                if time.monotonic() - self._heard < self._hold_s:
-                    self._guarded(self._set_again)
+                if time.monotonic() - self._last_line_s < self._hold_s:
+                    self._call(self._refresh_gauges)
 
-    def _set_again(self, _: Instruments) -> None:
+    def _refresh_gauges(self, _: Instruments) -> None:
         for (name, _own), (value, tags) in self._gauges.items():
             self._records[name](value, tags)
 
@@ -227,14 +229,14 @@ class RayExporter:
                 if record is None:
                     record = self._records[metric.name] = define(metric)
                 tags = {**self._tags, metric.tag: own} if metric.tag else self._tags
-                amount = self._grown(metric, own, value) if metric.kind == "counter" else value
+                amount = self._increase(metric, own, value) if metric.kind == "counter" else value
                 if metric.kind == "gauge":
                     self._gauges[metric.name, own] = value, tags
                 if amount is not None:
                     record(amount, tags)
 
-    def _grown(self, metric: Exported, own: str, total: float) -> float | None:
-        """The increase of a total; None if there is none: counters accept only positive values."""
+    def _increase(self, metric: Exported, own: str, total: float) -> float | None:
+        """Returns the increase of a total; None if it did not grow, as counters need."""
         before = self._totals.get((metric.name, own), 0.0)
         if total <= before:
             return None

@@ -39,7 +39,7 @@ class HostFigures:
     policy: Mapping[str, float] = field(default_factory=dict)
 
 
-def added(figures: Iterable[Mapping[str, float]]) -> dict[str, float]:
+def sum_figures(figures: Iterable[Mapping[str, float]]) -> dict[str, float]:
     """Returns the sums of figures by name."""
     sums: defaultdict[str, float] = defaultdict(float)
     for each in figures:
@@ -105,7 +105,7 @@ class HostTable:
         games_s = sum(h.games_s for h in hosts)
         played_s = games_s + sum(h.own_s for h in hosts)
         return {
-            **added(h.policy for h in hosts),
+            **sum_figures(h.policy for h in hosts),
             "games/instances": instances,
             "games/ready": sum(h.ready for h in hosts) / instances,
             **({"games/memory_mb": memory} if memory else {}),

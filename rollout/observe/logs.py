@@ -35,7 +35,7 @@ OURS = ("rollout", "policies", "bridges")
 """Packages whose records are shown from the configured level; others from ``warning``."""
 
 
-_IN_FULL, _EVERY_S = 5, 30.0  # records of one kind that the terminal shows at first, and then
+_FULL_RECORDS, _EVERY_S = 5, 30.0  # records of one kind that the terminal shows at first, and then
 _DETAILS = re.compile(r"[;\[].*", re.DOTALL)
 _NUMBERS = re.compile(r"\d+(\.\d+)?")
 
@@ -46,14 +46,14 @@ def about(**fields: object) -> Iterator[None]:
 
     Fields bound by an outer block stay unless they are given again.
     """
-    token = _ABOUT.set({**bound(), **fields})
+    token = _ABOUT.set({**bound_fields(), **fields})
     try:
         yield
     finally:
         _ABOUT.reset(token)
 
 
-def bound() -> Mapping[str, object]:
+def bound_fields() -> Mapping[str, object]:
     """Returns the fields that are bound here."""
     return _ABOUT.get({})
 
@@ -91,7 +91,7 @@ def kind_of(*parts: str) -> dict[str, str]:
     ``_EVERY_S`` seconds; the file shows all.
 
     Args:
-        parts: what the records of a kind have in common; numbers in them may differ, and what
+        parts: the common texts of the records of a kind; numbers in them may differ, and what
             follows a semicolon or a bracket.
     """
     return {"kind": _NUMBERS.sub("#", " ".join(_DETAILS.sub("", part) for part in parts))}
@@ -105,8 +105,8 @@ def log_notices(logger: logging.Logger, results: Iterable[EpisodeResult]) -> Non
                 logger.warning("episode ended after %d steps: %s", result.length, result.notice)
 
 
-class _Repeats(logging.Filter):
-    """Lets the first records of a kind pass, and then one every ``_EVERY_S`` seconds."""
+class _RepeatFilter(logging.Filter):
+    """Passes the first records of a kind, and then one every ``_EVERY_S`` seconds."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -116,7 +116,7 @@ class _Repeats(logging.Filter):
         kind = getattr(record, "kind", None)
         if kind is None:
             return True
-        count, shown = self._seen.get(kind, (-_IN_FULL, 0.0))
+        count, shown = self._seen.get(kind, (-_FULL_RECORDS, 0.0))
         if count >= 0 and record.created < shown + _EVERY_S:
             self._seen[kind] = count + 1, shown
             return False
@@ -148,7 +148,7 @@ class _Formatter(logging.Formatter):
         # Those for the file alone have tracebacks; libraries have lines of their own.
         if record.name.startswith(OURS) and not hasattr(record, _FILE_ONLY):
             record.message = one_line(record.message)
-        pairs = " ".join(f"{key}={_value(value)}" for key, value in bound().items())
+        pairs = " ".join(f"{key}={_format_value(value)}" for key, value in bound_fields().items())
         if self._terminal:
             tail = f" [{pairs}]" if pairs else ""
             text = record.message + getattr(record, "unseen", "")
@@ -158,13 +158,13 @@ class _Formatter(logging.Formatter):
         return f"{moment} {record.levelname} {record.name} {record.message}{tail}"
 
 
-def _value(value: object) -> str:
+def _format_value(value: object) -> str:
     text = str(value)
     plain = text and not any(c.isspace() or c in '"=|]' or not c.isprintable() for c in text)
     return text if plain else json.dumps(text)
 
 
-class _Lenient(logging.Handler):
+class _QuietHandler(logging.Handler):
     """A handler that prints no traceback for a full disk or a closed terminal."""
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - logging's own name
@@ -172,7 +172,7 @@ class _Lenient(logging.Handler):
             super().handleError(record)
 
 
-class _Stderr(_Lenient, logging.StreamHandler[TextIO]):
+class _Stderr(_QuietHandler, logging.StreamHandler[TextIO]):
     """Writes to the current ``sys.stderr``, which a progress bar may have replaced."""
 
     def __init__(self) -> None:
@@ -189,8 +189,8 @@ class _Stderr(_Lenient, logging.StreamHandler[TextIO]):
         raise AttributeError("the stream of this handler is always sys.stderr")
 
 
-class _LogFile(_Lenient, logging.FileHandler):
-    """A handler that can be recognised as ours."""
+class _LogFile(_QuietHandler, logging.FileHandler):
+    """The file handler of ``set_up_logging``."""
 
 
 def set_up_logging(level: str = "info", file: Path | None = None) -> None:
@@ -206,7 +206,7 @@ def set_up_logging(level: str = "info", file: Path | None = None) -> None:
         old.close()
     _TRACED.clear()
     handlers: list[logging.Handler] = [_Stderr()]
-    handlers[0].addFilter(_Repeats())
+    handlers[0].addFilter(_RepeatFilter())
     if file is not None:
         handlers.append(_LogFile(file, encoding="utf-8", errors="backslashreplace"))
     for handler in handlers:

@@ -140,7 +140,7 @@ def media_from_json(data: Mapping[str, object], folder: Path, place: str) -> dic
 Scalar: TypeAlias = bool | int | float | str | None
 """Type of a metric value."""
 
-OWN = ("time", "wall_s", "env_steps")
+OWN_NAMES = ("time", "wall_s", "env_steps")
 """Names that every line has; ``Metrics`` sets them itself."""
 
 MEDIA = "media"
@@ -200,7 +200,7 @@ class Metrics:
         worked_s = lines[-1].get("wall_s") if lines else None
         self._began = clock() - (worked_s if isinstance(worked_s, int | float) else 0.0)
         if until is not None:
-            _forget_after(path, until)
+            _truncate_after(path, until)
 
     def write(
         self,
@@ -228,7 +228,7 @@ class Metrics:
             OSError: writing failed; no part of the line remains.
         """
         flat = flatten(values)
-        taken = sorted({*OWN, MEDIA} & set(flat))
+        taken = sorted({*OWN_NAMES, MEDIA} & set(flat))
         if taken:
             raise ValueError(f"{', '.join(taken)}: a line has its own; use another name")
         described = self._describe(media or {}, flat)
@@ -254,9 +254,11 @@ class Metrics:
         self, media: Mapping[str, Media], values: Mapping[str, Scalar]
     ) -> dict[str, dict[str, dict[str, object]]]:
         described = media_as_json(media, self.path.parent)
-        twice = sorted(described.keys() & {*OWN, *self._constants, *values})
-        if twice:
-            raise ValueError(f"{', '.join(twice)}: a value has this name; the media need another")
+        duplicates = sorted(described.keys() & {*OWN_NAMES, *self._constants, *values})
+        if duplicates:
+            raise ValueError(
+                f"{', '.join(duplicates)}: a value has this name; the media need another"
+            )
         for name, item in media.items():
             if not item.path.is_file():
                 logger.warning("%s: media %r: there is no file %s", self.path, name, item.path)
@@ -274,7 +276,7 @@ class Metrics:
         self.close()
 
 
-def _forget_after(path: Path, env_steps: int) -> None:
+def _truncate_after(path: Path, env_steps: int) -> None:
     """Truncates a file before its first line with more steps; damaged lines have no number."""
     keep = 0
     for raw in read_lines(path):

@@ -80,7 +80,7 @@ class BarProgress:
     def update(self, done: float, values: Mapping[str, object]) -> None:
         """Updates the bar."""
         with contextlib.suppress(OSError):  # the terminal was closed
-            self._bar.update(self._task, completed=done, values=_words(values))
+            self._bar.update(self._task, completed=done, values=_format_values(values))
 
     def __enter__(self) -> Self:
         self._bar.start()
@@ -104,25 +104,25 @@ class LineProgress:
         self, title: str, every_s: float, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._title, self._throttle = title, Throttle(every_s, clock=clock)
-        self._unsaid: tuple[float, Mapping[str, object]] | None = None
+        self._pending: tuple[float, Mapping[str, object]] | None = None
 
     def update(self, done: float, values: Mapping[str, object]) -> None:
         """Logs a line if one is due."""
-        self._unsaid = (done, dict(values))
+        self._pending = (done, dict(values))
         if self._throttle.due():
-            self._say()
+            self._log()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._say()
+        self._log()
 
-    def _say(self) -> None:
-        if self._unsaid is not None:
-            done, values = self._unsaid
-            logger.info("%s %.0f%% %s", self._title, 100 * done, _words(values))
-            self._unsaid = None
+    def _log(self) -> None:
+        if self._pending is not None:
+            done, values = self._pending
+            logger.info("%s %.0f%% %s", self._title, 100 * done, _format_values(values))
+            self._pending = None
 
 
 def show_progress(title: str, *, every_s: float, stream: TextIO | None = None) -> Progress:
@@ -147,6 +147,6 @@ def share(*parts: tuple[float, float | None]) -> float:
     return min(1.0, max(shares, default=0.0))
 
 
-def _words(values: Mapping[str, object]) -> str:
+def _format_values(values: Mapping[str, object]) -> str:
     words = (f"{k}={v:.4g}" if isinstance(v, float) else f"{k}={v}" for k, v in values.items())
     return shown(" ".join(words))

@@ -18,7 +18,7 @@ RUNS_DIR = "GAMUT_RUNS_DIR"
 
 RUN, SUMMARY, METRICS, LOG = "run.json", "summary.json", "metrics.jsonl", "run.log"
 
-_TAIL = 1 << 16
+_TAIL_BYTES = 1 << 16
 
 
 def read_about(folder: Path) -> dict[str, Any]:
@@ -35,7 +35,7 @@ def read_about(folder: Path) -> dict[str, Any]:
             return dict(about)
         raise TypeError("run_id or sessions")
     except (FileNotFoundError, NotADirectoryError):
-        raise RunDirectoryError(_no_run(folder)) from None
+        raise RunDirectoryError(_not_a_run_message(folder)) from None
     except (OSError, ValueError, LookupError, TypeError, OverflowError) as error:
         raise RunDirectoryError(
             f"{path} does not describe a run ({type(error).__name__}: {error}); restore the file, "
@@ -43,18 +43,18 @@ def read_about(folder: Path) -> dict[str, Any]:
         ) from error
 
 
-def _no_run(folder: Path) -> str:
+def _not_a_run_message(folder: Path) -> str:
     expected = f"expected the folder of a run, with a {RUN} in it"
     if not folder.exists():
         near = folder.parent
         while not near.is_dir():
             near = near.parent
-        return f"there is no folder {folder}; {expected}.{_runs_below(near)}"
-    return f"{folder} is no run directory: {expected}.{_runs_below(folder)}"
+        return f"there is no folder {folder}; {expected}.{_nearby_runs(near)}"
+    return f"{folder} is no run directory: {expected}.{_nearby_runs(folder)}"
 
 
-def _runs_below(folder: Path) -> str:
-    """Names runs nearby, the most recently active first."""
+def _nearby_runs(folder: Path) -> str:
+    """Returns a sentence with runs nearby, the most recently active first."""
     if not folder.is_dir():
         return ""
     found = [path.parent for pattern in (f"*/{RUN}", f"*/*/{RUN}") for path in folder.glob(pattern)]
@@ -70,7 +70,7 @@ def modified(path: Path) -> float:
         return 0.0
 
 
-def tail(path: Path, most: int = _TAIL) -> list[bytes]:
+def tail(path: Path, most: int = _TAIL_BYTES) -> list[bytes]:
     """Returns the complete lines in the last ``most`` bytes of a file, oldest first."""
     try:
         with open_file(path) as file:
@@ -106,7 +106,7 @@ def newest_values(lines: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     return values
 
 
-def first_of(path: Path, session: int) -> dict[str, Any] | None:
+def first_line_of_session(path: Path, session: int) -> dict[str, Any] | None:
     """Returns the first line of a session; None if there is none.
 
     Found by bisection, since sessions follow one another in the file.
@@ -114,7 +114,7 @@ def first_of(path: Path, session: int) -> dict[str, Any] | None:
     try:
         with open_file(path) as file:
             low, high = 0, file.seek(0, os.SEEK_END)
-            while high - low > _TAIL:
+            while high - low > _TAIL_BYTES:
                 middle = (low + high) // 2
                 file.seek(middle)
                 file.readline()  # skip the rest of this line

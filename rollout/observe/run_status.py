@@ -1,4 +1,4 @@
-"""Reads from a run directory how far its job is, and whether the job is alive.
+"""The status of a job, read from its run directory.
 
 Only files of the run are read, and only the ends of long ones. So this is cheap, works for any run
 at any time, and disturbs nothing.
@@ -36,20 +36,20 @@ long time; ``gone``: its process no longer exists and the job has no end; all ot
 
 _ENDED = ("done", "interrupted", "ended short", "ended early")
 
-_SILENT_S = 60.0  # after which a job counts as silent; longer if its lines are rare
-_RARE = 5.0  # multiple of the usual pause between lines
-_GONE_S = 10.0  # minimum silence of a job whose process is gone, so that files are read first
+_SILENT_AFTER_S = 60.0  # after which a job counts as silent; longer if its lines are rare
+_RARE_LINES_FACTOR = 5.0  # multiple of the usual pause between lines
+_GONE_AFTER_S = 10.0  # minimum silence of a job whose process is gone, so that files are read first
 _MOST_WARNINGS = 20
 _WARNING = re.compile(r"(\S+) (WARNING|ERROR|CRITICAL) \S+ (.*)")
 _PROGRESS = re.compile(r"\S+ INFO rollout\.observe\.progress \w+ (\d+)% (.*?)(?: \| .*)?")
 _ABOUT = re.compile(r"(.*) \| (\w+=.*)")
-_LEFT = re.compile(r"\bleft=(?!\?)(\S+)")
+_TIME_LEFT = re.compile(r"\bleft=(?!\?)(\S+)")
 
 Values: TypeAlias = Mapping[str, Scalar]
 
 
 @dataclass(frozen=True)
-class Warned:
+class LogWarning:
     """A warning in the log.
 
     Attributes:
@@ -64,8 +64,8 @@ class Warned:
 
 
 @dataclass(frozen=True)
-class Trial:
-    """One of the runs that a job started.
+class TrialStatus:
+    """The status of a run that the job started.
 
     Attributes:
         name: name of its folder.
@@ -83,7 +83,7 @@ class Trial:
 
 
 @dataclass(frozen=True)
-class Look:
+class RunStatus:
     """The current state of a job.
 
     Attributes:
@@ -117,16 +117,16 @@ class Look:
     left: str = ""
     steps_per_s: float | None = None
     checkpoint: tuple[str, float] | None = None
-    warnings: tuple[Warned, ...] = ()
-    trials: tuple[Trial, ...] = ()
+    warnings: tuple[LogWarning, ...] = ()
+    trials: tuple[TrialStatus, ...] = ()
 
     @property
     def ended(self) -> bool:
-        """Whether the job has ended."""
+        """True if the job has ended."""
         return self.state in _ENDED
 
 
-def look_at(folder: Path, *, now: float | None = None) -> Look:
+def read_status(folder: Path, *, now: float | None = None) -> RunStatus:
     """Returns the state of the job in a run directory.
 
     Args:
@@ -144,28 +144,30 @@ def look_at(folder: Path, *, now: float | None = None) -> Look:
     log = run_files.tail(folder / LOG)
     marks = [f"{name}/*/{file}" for name in TRIALS for file in (RUN, RESULT)]
     places = sorted({p.parent for mark in marks for p in folder.glob(mark)})
-    trials = [trial for place in places if (trial := _trial(place, now)) is not None]
+    trials = [trial for place in places if (trial := _read_trial(place, now)) is not None]
     checkpoint = run_files.newest_checkpoint(folder)
     began = datetime.fromisoformat(session["started"]).timestamp()
-    heard = max(began, _sign(folder, lines), *(sign for _, sign in trials))
-    first = run_files.first_of(folder / METRICS, number)
-    mine = [line for line in lines if line.get("resume_count", number) == number]
-    state = _state(folder, about["sessions"], now - heard, lines)
-    done, left = _how_far(folder, first, mine, log)
+    last_output = max(
+        began, _last_output(folder, lines), *(last_output for _, last_output in trials)
+    )
+    first = run_files.first_line_of_session(folder / METRICS, number)
+    session_lines = [line for line in lines if line.get("resume_count", number) == number]
+    state = _state(folder, about["sessions"], now - last_output, lines)
+    done, left = _progress(folder, first, session_lines, log)
     alive = state in ("running", "silent")
-    return Look(
+    return RunStatus(
         path=folder.resolve(),
         kind=str(about.get("kind", "run")).removesuffix("Config").lower(),
         run_id=str(about["run_id"]),
         session=number,
         state=state,
         process=f"{session.get('pid', '?')} on {session.get('host', '?')}",
-        silent_s=max(0.0, now - heard),
-        up_s=max(0.0, (now if alive else heard) - began),
+        silent_s=max(0.0, now - last_output),
+        up_s=max(0.0, (now if alive else last_output) - began),
         values=run_files.newest_values(lines),
         done=1.0 if state == "done" else done,
         left=left if alive else "",
-        steps_per_s=_rate(first, mine[-1] if mine else None, "env_steps"),
+        steps_per_s=_rate(first, session_lines[-1] if session_lines else None, "env_steps"),
         checkpoint=None if checkpoint is None else (checkpoint[0], max(0.0, now - checkpoint[1])),
         warnings=_warnings(log, damaged),
         trials=tuple(trial for trial, _ in trials),
@@ -173,7 +175,7 @@ def look_at(folder: Path, *, now: float | None = None) -> Look:
 
 
 def _rate(first: Any, last: Any, name: str) -> float | None:
-    """Increase of a value per second between two lines."""
+    """Returns the increase of a value per second between two lines."""
     try:
         seconds = last["time"] - first["time"]
         return float((last[name] - first[name]) / seconds) if seconds > 0 else None
@@ -181,8 +183,8 @@ def _rate(first: Any, last: Any, name: str) -> float | None:
         return None
 
 
-def _sign(folder: Path, lines: list[dict[str, Any]]) -> float:
-    """Time of a run's last output, Unix seconds."""
+def _last_output(folder: Path, lines: list[dict[str, Any]]) -> float:
+    """Returns the time of a run's last output, Unix seconds."""
     newest = lines[-1].get("time") if lines else None
     written = max(modified(folder / name) for name in (METRICS, LOG, SUMMARY))
     return max(written, float(newest)) if isinstance(newest, int | float) else written
@@ -195,15 +197,15 @@ def _state(
     status: State = summary.get("status", "")
     if status in _ENDED and summary.get("resume_count") == len(sessions) - 1:
         return status  # otherwise it is of an earlier session
-    if silent_s > _GONE_S and _is_gone(sessions[-1]):
+    if silent_s > _GONE_AFTER_S and _is_gone(sessions[-1]):
         return "gone"
     times = [line["time"] for line in lines if isinstance(line.get("time"), int | float)]
     pause = (times[-1] - times[0]) / (len(times) - 1) if len(times) > 1 else 0.0
-    return "silent" if silent_s > max(_SILENT_S, _RARE * pause) else "running"
+    return "silent" if silent_s > max(_SILENT_AFTER_S, _RARE_LINES_FACTOR * pause) else "running"
 
 
 def _is_gone(session: Mapping[str, Any]) -> bool:
-    """Whether the process of a session ran on this machine and no longer exists."""
+    """Returns whether the process of a session ran on this machine and no longer exists."""
     if session.get("host") != socket.gethostname() or not isinstance(session.get("pid"), int):
         return False  # processes on other machines cannot be checked from here
     try:
@@ -216,34 +218,34 @@ def _is_gone(session: Mapping[str, Any]) -> bool:
         return False
 
 
-def _how_far(
+def _progress(
     folder: Path, first: Values | None, lines: list[dict[str, Any]], log: list[bytes]
 ) -> tuple[float | None, str]:
-    """The fraction that is done and the time left in words, as far as they are known."""
-    told, told_left = _told(log)
-    if told_left:
-        return told, told_left  # a sweep knows more: it sees all its runs
+    """Returns the fraction done and the time left in words, as far as known."""
+    logged, logged_left = _last_progress(log)
+    if logged_left:
+        return logged, logged_left  # a sweep knows more: it sees all its runs
     if not lines or first is None:
-        return told, ""
-    begin, end = _done(folder, first), _done(folder, lines[-1])
+        return logged, ""
+    begin, end = _fraction_done(folder, first), _fraction_done(folder, lines[-1])
     if begin is None or end is None:
-        return told if end is None else end, ""
+        return logged if end is None else end, ""
     speed = _rate({**first, "done": begin}, {**lines[-1], "done": end}, "done")
     return end, duration((1.0 - end) / speed) if speed else ""
 
 
-def _told(log: list[bytes]) -> tuple[float | None, str]:
-    """The last progress line in a log; there is none if progress went to a terminal."""
+def _last_progress(log: list[bytes]) -> tuple[float | None, str]:
+    """Returns fraction and time left of the last progress line; progress bars leave none."""
     for raw in reversed(log):
         line = _PROGRESS.fullmatch(raw.decode(errors="replace"))
         if line is not None:
-            left = _LEFT.search(line[2])
+            left = _TIME_LEFT.search(line[2])
             return int(line[1]) / 100, left[1] if left else ""
     return None, ""
 
 
-def _done(folder: Path, line: Values) -> float | None:
-    """The fraction done at a line: its own value, or by the budget of the configuration."""
+def _fraction_done(folder: Path, line: Values) -> float | None:
+    """Returns the fraction done at a line: its own value, or by the configured budget."""
     own = line.get("done")
     if isinstance(own, int | float):
         return min(1.0, float(own))
@@ -253,22 +255,22 @@ def _done(folder: Path, line: Values) -> float | None:
     return share(*parts) if parts else None
 
 
-def _warnings(log: list[bytes], damaged: int) -> tuple[Warned, ...]:
+def _warnings(log: list[bytes], damaged: int) -> tuple[LogWarning, ...]:
     found = []
     for raw in log:
-        told = _WARNING.fullmatch(raw.decode(errors="replace"))
-        if told is not None:
-            parts = _ABOUT.fullmatch(told[3])
-            text, about = parts.groups() if parts is not None else (told[3], "")
+        logged = _WARNING.fullmatch(raw.decode(errors="replace"))
+        if logged is not None:
+            parts = _ABOUT.fullmatch(logged[3])
+            text, about = parts.groups() if parts is not None else (logged[3], "")
             own = [pair for pair in about.split(" ") if not pair.startswith("run=")]
-            found.append(Warned(told[1], text, " ".join(own)))
+            found.append(LogWarning(logged[1], text, " ".join(own)))
     if damaged:
-        found.append(Warned("", f"{damaged} of the last lines of {METRICS} are damaged"))
+        found.append(LogWarning("", f"{damaged} of the last lines of {METRICS} are damaged"))
     return tuple(found[-_MOST_WARNINGS:])
 
 
-def _trial(folder: Path, now: float) -> tuple[Trial, float] | None:
-    """A run that a job started, with the time of its last output; None if it is no run."""
+def _read_trial(folder: Path, now: float) -> tuple[TrialStatus, float] | None:
+    """Returns a run that the job started and its last output time; None if it is no run."""
     result, sessions = run_files.read_json(folder / RESULT), []
     try:
         sessions = run_files.read_about(folder)["sessions"]
@@ -277,24 +279,26 @@ def _trial(folder: Path, now: float) -> tuple[Trial, float] | None:
             return None
     lines, _ = newest_lines(folder / METRICS)
     evaluation = [modified(path) for path in folder.glob("evaluation-*/*")]
-    sign = max(_sign(folder, lines), *evaluation, 0.0)
+    last_output = max(_last_output(folder, lines), *evaluation, 0.0)
     state: State
     if result:
         state = "done"  # written last
     elif evaluation:  # the folder is removed when the evaluation is complete
-        state = "silent" if now - sign > _SILENT_S else "evaluating"
+        state = "silent" if now - last_output > _SILENT_AFTER_S else "evaluating"
     else:
-        state = _state(folder, sessions, now - sign, lines)
+        state = _state(folder, sessions, now - last_output, lines)
     scores: dict[str, float] = {}
     for name, by_actions in _items(result.get("scores")):
         known = [v for _, v in _items(by_actions) if isinstance(v, int | float)]
         scores |= {str(name): float(known[0])} if known else {}
-    done = 1.0 if state == "done" else _done(folder, lines[-1]) if lines else None
-    return Trial(folder.name, state, done, run_files.newest_values(lines), scores), sign
+    done = 1.0 if state == "done" else _fraction_done(folder, lines[-1]) if lines else None
+    return TrialStatus(
+        folder.name, state, done, run_files.newest_values(lines), scores
+    ), last_output
 
 
 def _items(found: object) -> list[tuple[str, Any]]:
-    """The items of a JSON object; none if it is something else, as in a damaged file."""
+    """Returns the items of a JSON object; none of other values, as in a damaged file."""
     return list(found.items()) if isinstance(found, dict) else []
 
 

@@ -3,7 +3,7 @@
 One line is one event with all its numbers, at the time of the line. A session continues in a new
 file in the same folder. It first adds the lines that the folder does not have: those that a killed
 session had not written to disk yet, or all if the mirror was off. A training that continues from a
-checkpoint repeats some steps; TensorBoard is told to hide the points that they replace.
+checkpoint repeats some steps; an event makes TensorBoard hide the points that they replace.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ FOLDER = "tensorboard"
 
 _FLUSH_S = 5.0
 _LENGTH, _CHECKSUM = 8, 4  # bytes in the frame of a record
-_LEFT_OUT = ("time",)  # it is the time of the event, and too large for the precision of a value
+_EXCLUDED = ("time",)  # it is the time of the event, and too large for the precision of a value
 
 
 class TensorboardMirror:
@@ -47,23 +47,23 @@ class TensorboardMirror:
         try:
             known = max(_times(self._folder), default=0.0)
             for line in read_metrics(metrics.path):
-                self._take(line, write=float(line.get("time") or 0.0) > known)
+                self._add(line, write=float(line.get("time") or 0.0) > known)
         except (OSError, ValueError, TypeError, LookupError) as error:  # a damaged line of metrics
             self._warn(error)
-        metrics.listen(self._hear)
+        metrics.listen(self._write_line)
 
-    def _hear(self, line: Mapping[str, Scalar]) -> None:
+    def _write_line(self, line: Mapping[str, Scalar]) -> None:
         if self._failed:
             return
         try:
-            self._take(line, write=True)
+            self._add(line, write=True)
             if time.monotonic() - self._flushed > _FLUSH_S:
                 self._file.flush()
                 self._flushed = time.monotonic()
         except OSError as error:
             self._warn(error)
 
-    def _take(self, line: Mapping[str, Scalar], *, write: bool) -> None:
+    def _add(self, line: Mapping[str, Scalar], *, write: bool) -> None:
         from tensorboardX.proto import event_pb2, summary_pb2  # noqa: PLC0415 - slow to import
 
         session: Any = line.get("resume_count")
@@ -79,7 +79,7 @@ class TensorboardMirror:
         values = [
             summary_pb2.Summary.Value(tag=name, simple_value=float(value))
             for name, value in line.items()
-            if isinstance(value, bool | int | float) and name not in _LEFT_OUT
+            if isinstance(value, bool | int | float) and name not in _EXCLUDED
         ]
         self._write(event_pb2.Event(**at, summary=summary_pb2.Summary(value=values)))
 
@@ -140,5 +140,5 @@ def read_events(folder: Path) -> Iterator[Any]:
 
 
 def _times(folder: Path) -> Iterator[float]:
-    """The times of all events that have values; the library adds others, with its own time."""
+    """Yields the times of events with values; the library adds others, with its own time."""
     return (event.wall_time for event in read_events(folder) if event.HasField("summary"))

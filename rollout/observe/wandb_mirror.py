@@ -64,7 +64,7 @@ JobType: TypeAlias = Literal["collect", "train", "evaluate", "sweep", "search", 
 MOST_ROWS = 10_000
 """Maximum number of rows of a table that are shown; W&B keeps no more in a table's file."""
 
-_EXACT = 2**53  # larger integers lose digits in a browser
+_LARGEST_EXACT = 2**53  # larger integers lose digits in a browser
 _SWEEP, _SWEEP_AXIS = "sweep/", "sweep/n"
 _POLL_S = 0.5  # between reads of the file
 _ORPHAN_S = 60.0  # time for a mirror whose run has died to finish
@@ -72,7 +72,7 @@ _FINISH = b"finish\n"
 
 
 Settings: TypeAlias = dict[str, Any]
-"""What :func:`mirror_settings` returns, as JSON-able data: the keywords of ``wandb.init``, and
+"""The result of :func:`mirror_settings`, as JSON-able data: the keywords of ``wandb.init``, and
 ``resume_count``, how often the run was resumed. W&B writes below ``wandb/`` in ``dir``."""
 
 
@@ -178,7 +178,7 @@ class WandbMirror:
                     env={**os.environ, "PYTHONPATH": path},
                     start_new_session=True,  # a Ctrl-C at the terminal is meant for the run
                 )
-            self._tell(json.dumps([str(metrics.resolve()), settings]).encode() + b"\n")
+            self._send(json.dumps([str(metrics.resolve()), settings]).encode() + b"\n")
         except OSError as error:
             self._warn(str(error))
             return
@@ -186,16 +186,16 @@ class WandbMirror:
 
     @property
     def alive(self) -> bool:
-        """Whether the mirror process is running."""
+        """True while the mirror process is running."""
         return self._process is not None and self._process.poll() is None
 
     def finish(self, deadline_s: float = 30.0) -> bool:
-        """Lets the mirror send the rest; returns whether it finished in time. Never raises."""
+        """Sends the remaining lines; returns whether that ended in time. Never raises."""
         process = self._process
         if process is None:
             return False
         self._finishing = True
-        self._tell(_FINISH)
+        self._send(_FINISH)
         if process.stdin is not None:
             with contextlib.suppress(OSError):  # it has ended; its exit status is reported below
                 process.stdin.close()
@@ -211,7 +211,7 @@ class WandbMirror:
             self._warn(f"it ended with status {status}")
         return status == 0
 
-    def _tell(self, data: bytes) -> None:
+    def _send(self, data: bytes) -> None:
         if self._process is None or self._process.stdin is None:
             return
         try:
@@ -254,7 +254,7 @@ def _mirror(path: Path, settings: Settings, ended: threading.Event) -> int:
             for name, media in line.media.items():
                 _add_media(run, name, media)
             # Never step=: W&B drops every step but the newest.
-            run.log(shown(line))
+            run.log(wandb_values(line))
             sent += 1
     run.finish()
     return sent
@@ -306,7 +306,7 @@ def read_rows(path: Path, most: int = MOST_ROWS) -> tuple[dict[str, list[Any]], 
         values = column[:most].tolist()
         if column.dtype.kind == "f":
             values = [value if math.isfinite(value) else None for value in values]
-        elif column.dtype.kind in "iu" and any(abs(value) > _EXACT for value in values):
+        elif column.dtype.kind in "iu" and any(abs(value) > _LARGEST_EXACT for value in values):
             values = [str(value) for value in values]
         columns[name] = values
     return columns, rows_of(table)
@@ -323,7 +323,7 @@ def _define_sweep(run: Any, names: Iterable[str], defined: set[str]) -> None:
             defined.add(name)
 
 
-def shown(line: Mapping[str, Scalar]) -> dict[str, Scalar]:
+def wandb_values(line: Mapping[str, Scalar]) -> dict[str, Scalar]:
     """Returns the values of a line for W&B: with aliases, and without nulls."""
     aliases = {alias: line[name] for name, alias in ALIASES.items() if name in line}
     return {name: value for name, value in {**line, **aliases}.items() if value is not None}
@@ -353,21 +353,21 @@ def _follow(path: Path, ended: threading.Event) -> Iterator[Line]:
 
 
 def _main() -> int:
-    """The mirror process: settings come in the first line of stdin; end of file ends the run."""
+    """Runs the mirror process: line 1 of stdin has its settings, end of file ends it."""
     # `ray job stop` signals every descendant of the driver; the mirror ends when the run does.
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     path, settings = json.loads(sys.stdin.buffer.readline())
     ended = threading.Event()
 
-    def wait_for_the_end() -> None:
-        asked = sys.stdin.buffer.readline() == _FINISH
+    def wait_for_end() -> None:
+        finished = sys.stdin.buffer.readline() == _FINISH
         ended.set()
-        if not asked:  # the run died: there is no one to set a deadline
+        if not finished:  # the run died: there is no one to set a deadline
             timer = threading.Timer(_ORPHAN_S, os._exit, (1,))
             timer.daemon = True
             timer.start()
 
-    threading.Thread(target=wait_for_the_end, daemon=True).start()
+    threading.Thread(target=wait_for_end, daemon=True).start()
     _mirror(Path(path), settings, ended)
     return 0
 

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from rollout.cli import main
-from rollout.observe.run_status import look_at
+from rollout.observe.run_status import read_status
 from rollout.train.search import search
 from rollout.train.search_config import SearchConfig
 from tests.ray.training import ROOT, SMALL, merged, wait_for
@@ -66,7 +66,7 @@ def test_a_search_tells_the_best_and_continues(tmp_path, rates, caplog, monkeypa
         json.dumps(t["point"]): t["score"] for t in second
     }.items()
     assert {p: (p / "run.log").read_text().count("continues") for p in trials} == written
-    later = look_at(tmp_path / "run", now=time.time() + 10**6)
+    later = read_status(tmp_path / "run", now=time.time() + 10**6)
     assert {t.state for t in later.trials} == {"done"}
     alarms = [record for record in caplog.records if record.levelno >= logging.WARNING]
     assert not alarms, [record.getMessage() for record in alarms]

@@ -23,7 +23,7 @@ from rollout.files import holder_of
 from rollout.interface.calls import Run
 from rollout.judge.report import read_ratings
 from rollout.judge.rubric import load_rubric
-from rollout.models.client import Replies
+from rollout.models.client import ReplyStore
 from rollout.observe.metrics import read_metrics
 from rollout.observe.run_files import read_about, read_json, tail
 from rollout.sweep.run import outcome_of
@@ -113,7 +113,7 @@ PROGRAMS = spaces.Dict({"kind": spaces.Discrete(2), "code": spaces.Text(100)})
         ("a.npz", lambda p: read_scripts(p / "a.npz")),
         ("a.js", lambda p: Program(p / "a.js", PROGRAMS)),
         ("r.csv", lambda p: read_ratings(str(p / "r.csv"), load_rubric("build"), "pairwise")),
-        ("replies.jsonl", lambda p: Replies(p).reported),
+        ("replies.jsonl", lambda p: ReplyStore(p).reported),
         ("ask_log.jsonl", lambda p: read_log(p / "ask_log.jsonl")),
         ("lock", lambda p: holder_of(p / "lock") == "another process" and None),
     ],

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from policies.human import HumanPolicy, _picture_column
-from policies.human_keys import Camera, Inputs, controls_for, mu_law
+from policies.human_keys import Camera, Inputs, make_controls, mu_law
 from policies.human_text import help_lines
 from policies.human_window import picture
 from rollout.api import BridgeSpec, Factor, StateSpace
@@ -27,12 +27,12 @@ def make_spec(actions, labels=None, observations=None):
 def human(**given):
     actions = {"keys": spaces.MultiBinary(len(KEYS)), "camera": spaces.MultiDiscrete([11, 11])}
     spec = make_spec(actions, {"keys": KEYS, "camera": ("pitch", "yaw")})
-    return controls_for(spec, given, sensitivity=0.5)
+    return make_controls(spec, given, sensitivity=0.5)
 
 
 def one_of(*labels, **given):
     spec = make_spec({"action": spaces.Discrete(len(labels))}, {"action": labels})
-    return controls_for(spec, given, sensitivity=0.5)
+    return make_controls(spec, given, sensitivity=0.5)
 
 
 def chosen(controls, *held):
@@ -89,8 +89,8 @@ def test_the_longest_chord_wins_and_then_the_key_pressed_last():
     assert chosen(controls, "j", "w") == 3
     assert chosen(controls, "w", "left ctrl") == 4
     assert chosen(controls, "left ctrl", "w") == 1
-    assert not controls.means(Inputs(("x",)))
-    assert controls.means(Inputs(("n",)))
+    assert not controls.requests_action(Inputs(("x",)))
+    assert controls.requests_action(Inputs(("n",)))
 
 
 def test_actions_without_a_usual_key_get_digits_and_letters():
@@ -98,7 +98,7 @@ def test_actions_without_a_usual_key_get_digits_and_letters():
     assert controls.chords["place_table"] == ["0"]
     assert controls.chords["make_8"] == ["9"]
     assert controls.chords["make_9"] == ["b"]  # the a moves left
-    plain = controls_for(make_spec({"a": spaces.Discrete(3, start=-1)}), {}, sensitivity=1)
+    plain = make_controls(make_spec({"a": spaces.Discrete(3, start=-1)}), {}, sensitivity=1)
     assert dict(plain.chords) == {"-1": ["0"], "0": ["1"], "1": ["2"]}
     assert plain.action(Inputs(("2",)))["a"].tolist() == [1]
 
@@ -124,20 +124,20 @@ def test_given_keys_take_the_place_of_the_usual_ones():
 )
 def test_other_actions_are_refused_and_named(actions):
     with pytest.raises(ConfigError, match=next(iter(actions))):
-        controls_for(make_spec(actions), {}, sensitivity=1)
+        make_controls(make_spec(actions), {}, sensitivity=1)
 
 
 def test_a_click_goes_to_its_place_on_the_picture_and_stays_there():
     place = {"x": spaces.Discrete(1920), "y": spaces.Discrete(1080)}
     spec = make_spec({**place, "key": spaces.Discrete(4)}, {"key": ("none", "q", "space", "1")})
-    controls = controls_for(spec, {}, sensitivity=1)
-    assert not controls.means(Inputs(("mouse left",)))  # held since an earlier step
+    controls = make_controls(spec, {}, sensitivity=1)
+    assert not controls.requests_action(Inputs(("mouse left",)))  # held since an earlier step
     clicked = Inputs(("mouse left",), clicked=(0.5, 1.0))
-    assert controls.means(clicked)
+    assert controls.requests_action(clicked)
     row = {name: value.tolist() for name, value in controls.action(clicked).items()}
     assert row == {"x": [960], "y": [1079], "key": [0]}
     for key, number in (("q", 1), ("space", 2), ("1", 3), ("n", 0)):
-        assert controls.means(Inputs((key,)))
+        assert controls.requests_action(Inputs((key,)))
         row = {name: value.tolist() for name, value in controls.action(Inputs((key,))).items()}
         assert row == {"x": [960], "y": [1079], "key": [number]}
     assert dict(help_lines(controls))["click"] == "mouse left"

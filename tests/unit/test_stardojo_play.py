@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from bridges.stardojo.bridge import StardojoBridge
-from policies.human_keys import Inputs, controls_for
+from policies.human_keys import Inputs, make_controls
 from policies.human_text import help_lines
 from policies.human_window import Window
 from rollout.yaml12 import load_yaml
@@ -20,13 +20,13 @@ def test_the_shipped_configuration_has_a_key_for_every_action_and_tells_it():
     keys = config["policy"]["keys"]
     labels = spec.action_labels["action"]
     assert list(keys) == list(labels)
-    controls = controls_for(spec, keys, sensitivity=1.0)
+    controls = make_controls(spec, keys, sensitivity=1.0)
     for number, label in enumerate(labels):
         for chord in keys[label]:
             held = tuple(chord.split("+"))
             assert controls.action(Inputs(held)) == {"action": np.array([number])}
             for count in range(1, len(held)):  # keys that are pressed first ask for nothing
-                assert not controls.means(Inputs(held[:count])), chord
+                assert not controls.requests_action(Inputs(held[:count])), chord
     told = dict(help_lines(controls))
     assert told["interact('up')"] == "i"
     assert told["choose_item(#)"] == "0 to ="
@@ -35,7 +35,7 @@ def test_the_shipped_configuration_has_a_key_for_every_action_and_tells_it():
 
 
 def test_without_keys_of_ones_own_every_action_has_one():
-    controls = controls_for(StardojoBridge(width=320, height=180).spec, {}, sensitivity=1.0)
+    controls = make_controls(StardojoBridge(width=320, height=180).spec, {}, sensitivity=1.0)
     assert all(controls.chords.values())
     assert set(string.digits) <= {own[0] for own in controls.chords.values()}
     assert "interact('up')" in dict(help_lines(controls))
@@ -47,7 +47,7 @@ def test_the_help_fits_the_window_and_its_texts_do_not_touch(size, monkeypatch):
     monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
     config = load_yaml(ROOT / "configs/stardojo/play.yaml")
     spec = StardojoBridge(width=1280, height=720).spec
-    lines = help_lines(controls_for(spec, config["policy"]["keys"], sensitivity=1.0))
+    lines = help_lines(make_controls(spec, config["policy"]["keys"], sensitivity=1.0))
     shown, boxes = Window(), []
 
     class Surface(pygame.Surface):

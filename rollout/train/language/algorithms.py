@@ -17,7 +17,7 @@ _LEAST = 1e-6  # standard deviations below it are those of equal returns
 
 
 def group_relative(returns: Reals, scale: bool) -> Reals:
-    """Returns how much better each episode of a group was than the mean of all.
+    """Returns the return of each episode of a group relative to the mean of the group.
 
     Args:
         returns: returns of the valid episodes of a group, ``(n,)``; lost ones are left out.
@@ -36,13 +36,13 @@ def group_relative(returns: Reals, scale: bool) -> Reals:
 
 
 def leave_one_out(returns: Reals) -> Reals:
-    """Returns how much better each episode was than the mean of the others; as above."""
+    """Returns the return of each episode relative to the mean of the others."""
     count = len(returns)
     return group_relative(returns, scale=False) * (count / max(1, count - 1))
 
 
-def equal_votes(answers: Sequence[Sequence[int]]) -> list[list[float]]:
-    """Returns weights of answers by which all episodes count the same, however long they are.
+def episode_weights(answers: Sequence[Sequence[int]]) -> list[list[float]]:
+    """Returns weights of answers that give all episodes the same weight, whatever their length.
 
     So does the mean over an output in Shao et al. 2024, section 4.1: else the failures, which are
     the long episodes, would outweigh the successes and push the entropy up.
@@ -65,7 +65,7 @@ def step_advantages(
 
     Args:
         rewards: rewards of each episode of a group, ``(T,)``.
-        states: what identifies the state before each of its steps.
+        states: a key of the state before each of its steps.
         gamma: discount.
 
     Returns:
@@ -90,12 +90,12 @@ def step_advantages(
 
 @dataclass(frozen=True)
 class LanguageOptions:
-    """How a language model is improved by lessons; see ``rollout.train.language.learner``."""
+    """Options of updates; see ``rollout.train.language.learner``."""
 
-    minibatch: int = option(32, "Lessons of a minibatch.", unit="lessons", gt=0)
+    minibatch: int = option(32, "Examples of a minibatch.", unit="examples", gt=0)
     weight_decay: float = option(0.0, "Of AdamW.", ge=0)
     max_grad_norm: float = option(1.0, "Maximum gradient norm.", gt=0)
-    memory: int = option(64, "Most lessons in a forward pass.", unit="lessons", gt=0)
+    memory: int = option(64, "Most examples in a forward pass.", unit="examples", gt=0)
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ class Sft(LanguageOptions):
 
     learns_from: ClassVar[LearnsFrom] = "answers"
 
-    epochs: int = option(3, "Passes over the lessons.", unit="epochs", gt=0)
+    epochs: int = option(3, "Passes over the examples.", unit="epochs", gt=0)
     lr: float = option(1e-3, "Highest learning rate; it decays linearly to 0.", gt=0)
     warmup: float = option(
         0.05, "Share of the minibatches in which the learning rate rises from 0.", ge=0, le=1
@@ -128,7 +128,7 @@ class GroupOptions(LanguageOptions):
     clip_high: float = option(0.28, "Clipping above 1.", gt=0)
     epochs: int = option(1, "Passes over the episodes of an update.", unit="epochs", gt=0)
     lr: float = option(1e-4, "Learning rate.", gt=0)
-    minibatch: int = option(256, "Lessons of a minibatch.", unit="lessons", gt=0)
+    minibatch: int = option(256, "Examples of a minibatch.", unit="examples", gt=0)
 
 
 def _returns(group: Sequence[PlayedEpisode]) -> Reals:
@@ -147,7 +147,7 @@ class Grpo(GroupOptions):
 
     def advantages(self, groups: Sequence[Sequence[PlayedEpisode]]) -> list[list[Reals]]:
         """See ``rollout.api.GroupAlgorithm``."""
-        votes = equal_votes([[sum(each.answers) for each in group] for group in groups])
+        votes = episode_weights([[sum(each.answers) for each in group] for group in groups])
         return [
             [
                 vote * (advantage + more)
@@ -159,7 +159,7 @@ class Grpo(GroupOptions):
         ]
 
     def _more(self, group: Sequence[PlayedEpisode]) -> list[Reals]:
-        """What is added to the advantage of each step."""
+        """Returns the terms added to the advantages of the steps."""
         return [np.zeros(len(episode.rewards)) for episode in group]
 
 

@@ -63,7 +63,7 @@ class GroupAlgorithmConfig(AlgorithmConfig):
 
 
 class LanguageConfig(HostingConfig):
-    """What trainings of language models share."""
+    """Configuration shared by trainings of language models."""
 
     may_change: ClassVar[tuple[str, ...]] = (*HostingConfig.may_change, "checkpoint", "validation")
 

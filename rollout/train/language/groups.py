@@ -34,21 +34,21 @@ from rollout.data import Dataset, DatasetWriter, describe_dataset
 from rollout.errors import ContractError
 from rollout.host.schedule import derived_seed
 from rollout.job import Job, open_job
-from rollout.models.examples import Lesson
+from rollout.models.examples import TrainingExample
 from rollout.observe.logs import log_losses, log_notices
 from rollout.run_directory import versions
 from rollout.tasks import bridge_and_task
 from rollout.train.callbacks import Callback
 from rollout.train.checkpoint import newest_checkpoint
 from rollout.train.language.config import PlayGroupsConfig
-from rollout.train.language.learner import Step, open_learners
-from rollout.train.language.rollouts import GroupSchedule, Playing, open_games
+from rollout.train.language.learner import PassOptions, open_learners
+from rollout.train.language.rollouts import GroupSchedule, Rollouts, open_rollouts
 from rollout.train.language.run import (
-    Answered,
+    AnsweredEpisode,
     LanguagePlan,
     LanguageRun,
-    answered,
     language_recipe,
+    read_answered_episode,
 )
 
 log = logging.getLogger(__name__)
@@ -66,7 +66,7 @@ def play_groups(
 
     Raises:
         InputError: the configuration is invalid; nothing was launched.
-        KeyboardInterrupt: it was told to stop; whole updates are saved.
+        KeyboardInterrupt: a signal stopped it; whole updates are saved.
     """
     plan, states = _plan(config)
     needs_ray = bool(config.actors or config.learners.count or config.inference.actors)
@@ -80,7 +80,7 @@ def play_groups(
                 open_learners(plan.learner, config.learners, job.run.path)
             )
             playing = stack.enter_context(
-                open_games(config, plan.bridge, plan.task, plan.recipe, config.inference)
+                open_rollouts(config, plan.bridge, plan.task, plan.recipe, config.inference)
             )
             run = LanguageRun(plan, job, learners, saved, on_update)
             training = _Training(plan, job, run, playing, writer, states)
@@ -131,10 +131,10 @@ def _writer(plan: LanguagePlan, job: Job) -> DatasetWriter:
     return DatasetWriter(job.run.dataset, manifest)
 
 
-def _compared(
-    algorithm: GroupAlgorithm, groups: Sequence[Sequence[Answered]]
-) -> Iterator[tuple[Answered, Sequence[float] | Array]]:
-    """Every episode with the advantages of its steps."""
+def _with_advantages(
+    algorithm: GroupAlgorithm, groups: Sequence[Sequence[AnsweredEpisode]]
+) -> Iterator[tuple[AnsweredEpisode, Sequence[float] | Array]]:
+    """Yields every episode with the advantages of its steps."""
     played = [[each.played for each in group] for group in groups]
     found = algorithm.advantages(played)
     if [[len(a) for a in group] for group in found] != [
@@ -156,7 +156,7 @@ class _Training:
         plan: LanguagePlan,
         job: Job,
         run: LanguageRun,
-        playing: Playing,
+        playing: Rollouts,
         writer: DatasetWriter,
         states: StateSet,
     ) -> None:
@@ -189,10 +189,10 @@ class _Training:
         if results is None:
             return None
         played = time.monotonic()
-        lessons, figures = self._lessons()
+        examples, figures = self._read_examples()
         run.env_steps += int(figures.pop("steps"))
-        if lessons:
-            figures |= self._learn(lessons)
+        if examples:
+            figures |= self._learn(examples)
         returns = [r.total_reward for r in results]
         figures |= {
             "episode/return": float(np.mean(returns)) if returns else float("nan"),
@@ -207,19 +207,19 @@ class _Training:
         shown = {"update": run.number + 1, "steps": run.env_steps}
         shown |= {name: figures[f"episode/{name}"] for name in ("return", "success")}
         self._job.progress.update(figures["done"], shown)
-        log.debug("%d lessons", len(lessons))
+        log.debug("%d examples", len(examples))
         return {k: v for k, v in figures.items() if not math.isnan(v)}
 
     def _play(self) -> list[EpisodeResult] | None:
         """Plays the groups of this update; returns the results, or None if it was stopped."""
         c, stop = self._config, self._job.stop
-        first = self._first()
+        first = self._first_episode()
         with Dataset(self._job.run.dataset) as dataset:
             finished, newest = dataset.finished()
         attempts = {e: a + 1 for e, a in newest.items() if e not in finished}
         schedule = GroupSchedule(
             self._states,
-            self._drawn(),
+            self._draw_states(),
             self._plan.algorithm.size,
             seed=c.seed,
             first=first,
@@ -236,57 +236,59 @@ class _Training:
         results = self._playing.play(schedule, watch=watch, stopping=lambda: stop.requested)
         return None if stop.requested else results
 
-    def _first(self) -> int:
-        """Number of the first episode of this update."""
+    def _first_episode(self) -> int:
+        """Returns the number of the first episode of this update."""
         c = self._plan.algorithm
         return int(self._run.number * c.groups * c.size)
 
-    def _drawn(self) -> list[int]:
-        """A random sample of positions in the state set, which seed and update decide."""
+    def _draw_states(self) -> list[int]:
+        """Returns random positions in the state set, seeded by the run and the update."""
         c = self._config
         rng = np.random.default_rng(derived_seed(c.seed, _STATES, self._run.number))
         return [int(n) for n in rng.integers(self._states.size, size=self._plan.algorithm.groups)]
 
-    def _lessons(self) -> tuple[list[Lesson], dict[str, Any]]:
-        """The lessons of this update with their advantages, and figures."""
-        c, first = self._plan.algorithm, self._first()
-        groups: dict[int, list[Answered]] = {}
+    def _read_examples(self) -> tuple[list[TrainingExample], dict[str, Any]]:
+        """Returns the examples of this update with their advantages, and metrics."""
+        c, first = self._plan.algorithm, self._first_episode()
+        groups: dict[int, list[AnsweredEpisode]] = {}
         stale = steps = 0
         with Dataset(self._job.run.dataset) as dataset:
             last = first + c.groups * c.size
             for ref in dataset.episodes():
                 if not first <= ref.episode < last:
                     continue
-                found = answered(dataset, ref, self._plan.teacher, self._run.number)
+                found = read_answered_episode(
+                    dataset, ref, self._plan.example_builder, self._run.number
+                )
                 steps += ref.length
                 if found is None:
                     stale += 1
                     continue
                 groups.setdefault((ref.episode - first) // c.size, []).append(found)
-        lessons: list[Lesson] = []
-        for own, advantages in _compared(c, list(groups.values())):
-            for step, advantage in zip(own.lessons, advantages, strict=True):
-                lessons += [replace(each, advantage=float(advantage)) for each in step]
-        calls = [len(step) for group in groups.values() for own in group for step in own.lessons]
+        examples: list[TrainingExample] = []
+        for own, advantages in _with_advantages(c, list(groups.values())):
+            for step, advantage in zip(own.examples, advantages, strict=True):
+                examples += [replace(each, advantage=float(advantage)) for each in step]
+        calls = [len(step) for group in groups.values() for own in group for step in own.examples]
         returns = [[each.rewards.sum() for each in group] for group in groups.values()]
-        lessons = [lesson for lesson in lessons if lesson.advantage]
-        return lessons, {
+        examples = [example for example in examples if example.advantage]
+        return examples, {
             "steps": steps,
-            "train/lessons": len(lessons),
+            "train/lessons": len(examples),
             "train/equal_groups": sum(np.ptp(r) < 1e-6 for r in returns) / max(1, len(returns)),
             "train/stale_episodes": stale,
             "train/asked_again": sum(max(0, n - 1) for n in calls) / max(1, sum(calls)),
         }
 
-    def _learn(self, lessons: list[Lesson]) -> dict[str, float]:
+    def _learn(self, examples: list[TrainingExample]) -> dict[str, float]:
         c, run = self._plan.algorithm, self._run
         clip = (c.clip_low, c.clip_high)
-        step = Step((c.lr, c.lr), c.minibatch, clip, c.max_grad_norm, c.memory)
+        step = PassOptions((c.lr, c.lr), c.minibatch, clip, c.max_grad_norm, c.memory)
         figures: dict[str, float] = {}
         for epoch in range(c.epochs):
             rng = np.random.default_rng((self._config.seed, run.number, epoch))
-            order = rng.permutation(len(lessons)).tolist()
-            figures = self._learners.call("learn", [lessons[n] for n in order], step)
+            order = rng.permutation(len(examples)).tolist()
+            figures = self._learners.call("learn", [examples[n] for n in order], step)
         return {f"train/{name}": value for name, value in figures.items()}
 
     def end(self, status: str) -> str:

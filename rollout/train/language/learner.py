@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from rollout.api import Array
 from rollout.errors import BudgetExhausted, ContractError
-from rollout.models.examples import Lesson
+from rollout.models.examples import TrainingExample
 from rollout.models.local import decoded, folder_of
 from rollout.models.sections import Local
 from rollout.models.transformer import Prompt, Transformer
@@ -26,15 +26,15 @@ from rollout.train.config import LearnersConfig
 
 
 @dataclass(frozen=True)
-class Step:
-    """How a pass over lessons changes the weights.
+class PassOptions:
+    """Hyperparameters of a pass over examples.
 
     Attributes:
         lr: learning rate before the first minibatch and after the last.
-        minibatch: lessons of a minibatch.
+        minibatch: examples of a minibatch.
         clip: bounds of the ratio of probabilities, below and above 1; None to imitate.
         max_grad_norm: maximum gradient norm.
-        most: most lessons in a forward pass; gradients of a minibatch are added up.
+        most: most examples in a forward pass; gradients of a minibatch are added up.
     """
 
     lr: tuple[float, float]
@@ -52,7 +52,7 @@ class LanguageLearner:
         weight_decay: of AdamW.
         rank: number of this learner among those that share every minibatch.
         learners: how many there are.
-        add: adds tensors of all learners, in place; None for one.
+        add: sums tensors over all learners, in place; None for one.
     """
 
     def __init__(
@@ -66,11 +66,11 @@ class LanguageLearner:
     ) -> None:
         self.transformer, self._rank, self._learners = transformer, rank, learners
         self._add = add
-        self._parameters = list(transformer.trained().values())
+        self._parameters = list(transformer.trainable_parameters().values())
         self.optimizer = torch.optim.AdamW(self._parameters, lr=0.0, weight_decay=weight_decay)
 
-    def learn(self, lessons: Sequence[Lesson], step: Step) -> dict[str, float]:
-        """Makes one pass over lessons in their order.
+    def learn(self, examples: Sequence[TrainingExample], step: PassOptions) -> dict[str, float]:
+        """Makes one pass over examples in their order.
 
         With ``clip`` the loss is that of PPO for every token, ``-min(r A, clip(r) A)``, with ``r``
         the ratio of its probability to that when it was sampled; without, the negative
@@ -85,11 +85,11 @@ class LanguageLearner:
         # Dropout is for imitation: answers were sampled without it.
         self.transformer.model.train(step.clip is None)
         sums: dict[str, float] = defaultdict(float)
-        count = -(-len(lessons) // step.minibatch)
+        count = -(-len(examples) // step.minibatch)
         first, last = step.lr
         largest, norms = 0.0, 0.0
         for at in range(count):
-            batch = lessons[at * step.minibatch : (at + 1) * step.minibatch]
+            batch = examples[at * step.minibatch : (at + 1) * step.minibatch]
             for group in self.optimizer.param_groups:
                 group["lr"] = first + (last - first) * at / count
             figures = self._minibatch(batch, step)
@@ -104,24 +104,24 @@ class LanguageLearner:
         return found | ({} if step.clip is None else {"ratio": largest})
 
     @torch.no_grad()
-    def loss(self, lessons: Sequence[Lesson], most: int = 64) -> dict[str, float]:
+    def loss(self, examples: Sequence[TrainingExample], most: int = 64) -> dict[str, float]:
         """Returns the mean negative log-likelihood per token, ``loss``, without learning."""
         self.transformer.model.eval()
         total = torch.zeros(2, dtype=torch.float64)
-        own = lessons[self._rank :: self._learners]
+        own = examples[self._rank :: self._learners]
         for at in range(0, len(own), most):
             logp, _, mask = self._logprobs(own[at : at + most])
             total += torch.tensor([float(-logp.sum()), float(mask.sum())], dtype=torch.float64)
         self._sum([total])
         return {"loss": float(total[0] / total[1].clamp(min=1.0))}
 
-    def _minibatch(self, batch: Sequence[Lesson], step: Step) -> dict[str, float]:
-        outputs = [self._output(lesson) for lesson in batch]
+    def _minibatch(self, batch: Sequence[TrainingExample], step: PassOptions) -> dict[str, float]:
+        outputs = [self._output(example) for example in batch]
         tokens = float(sum(map(len, outputs)))
         own = batch[self._rank :: self._learners]
         self.optimizer.zero_grad(set_to_none=True)
-        # Lessons of about the same length share a pass, so that little of it is padding.
-        own = sorted(own, key=lambda lesson: len(lesson.prompt_ids) or len(str(lesson.messages)))
+        # Examples of about the same length share a pass, so that little of it is padding.
+        own = sorted(own, key=lambda example: len(example.prompt_ids) or len(str(example.messages)))
         names = ("loss", "entropy", "kl", "clipped")
         sums = torch.zeros(len(names), dtype=torch.float64)
         ratio = torch.zeros(1)
@@ -145,15 +145,15 @@ class LanguageLearner:
 
     @staticmethod
     def _terms(
-        part: Sequence[Lesson], logp: Tensor, mask: Tensor, step: Step
+        part: Sequence[TrainingExample], logp: Tensor, mask: Tensor, step: PassOptions
     ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """The loss, the estimate of the divergence, what is clipped, and the ratio, by token."""
+        """Returns loss, estimated divergence, clipping and ratio of each token."""
         none = torch.zeros_like(logp)
         if step.clip is None:
             return -logp, none, none, none
         old = np.zeros(mask.shape, np.float32)
-        for row, lesson in enumerate(part):
-            old[row, : len(lesson.logprobs)] = lesson.logprobs
+        for row, example in enumerate(part):
+            old[row, : len(example.logprobs)] = example.logprobs
         change = (logp - torch.from_numpy(old).to(logp)).masked_fill(~mask, 0.0)
         ratio = change.exp()
         advantage = torch.tensor([each.advantage for each in part]).to(logp)[:, None]
@@ -163,19 +163,19 @@ class LanguageLearner:
         divergence = (ratio - 1.0 - change).masked_fill(~mask, 0.0)
         return loss.masked_fill(~mask, 0.0), divergence, outside.float(), ratio * mask
 
-    def _logprobs(self, lessons: Sequence[Lesson]) -> tuple[Tensor, Tensor, Tensor]:
-        temperatures = {lesson.temperature for lesson in lessons}
+    def _logprobs(self, examples: Sequence[TrainingExample]) -> tuple[Tensor, Tensor, Tensor]:
+        temperatures = {example.temperature for example in examples}
         if len(temperatures) > 1:
-            raise ContractError(f"expected lessons of one temperature, got {temperatures}")
-        prompts = [_prompt(lesson) for lesson in lessons]
-        known = [lesson.prompt_ids for lesson in lessons]
-        outputs = [self._output(lesson) for lesson in lessons]
+            raise ContractError(f"expected examples of one temperature, got {temperatures}")
+        prompts = [_prompt(example) for example in examples]
+        known = [example.prompt_ids for example in examples]
+        outputs = [self._output(example) for example in examples]
         return self.transformer.logprobs(
             prompts, outputs, temperatures.pop(), prompt_ids=known if all(known) else None
         )
 
-    def _output(self, lesson: Lesson) -> Sequence[int]:
-        return lesson.output_ids or self.transformer.answer_ids(lesson.answer)
+    def _output(self, example: TrainingExample) -> Sequence[int]:
+        return example.output_ids or self.transformer.answer_ids(example.answer)
 
     @staticmethod
     def _gradient(parameter: nn.Parameter) -> Tensor:
@@ -189,7 +189,7 @@ class LanguageLearner:
 
     def weights(self) -> dict[str, Tensor]:
         """Returns the parameters that are trained, on the CPU, by name."""
-        own = self.transformer.trained()
+        own = self.transformer.trainable_parameters()
         return {name: each.detach().to("cpu", copy=True) for name, each in own.items()}
 
     def state(self) -> dict[str, Any]:
@@ -203,16 +203,16 @@ class LanguageLearner:
             self.optimizer.load_state_dict(dict(optimizer))
 
 
-def _prompt(lesson: Lesson) -> Prompt:
+def _prompt(example: TrainingExample) -> Prompt:
     digests = [
         part["digest"]
-        for message in lesson.messages
+        for message in example.messages
         if isinstance(message["content"], list)
         for part in message["content"]
         if part["type"] == "image"
     ]
-    pictures: list[Array] = [decoded(lesson.images[digest]) for digest in digests]
-    return lesson.messages, pictures
+    pictures: list[Array] = [decoded(example.images[digest]) for digest in digests]
+    return example.messages, pictures
 
 
 _POLL_S = 5.0
@@ -220,8 +220,8 @@ _FETCH_S = 600.0  # deadline for what is ready: weights of gigabytes take a whil
 
 
 @dataclass(frozen=True)
-class LearnerPlan:
-    """What a learner is made of; picklable.
+class LearnerSetup:
+    """The setup of a learner; picklable.
 
     Attributes:
         model: the model to train.
@@ -251,7 +251,7 @@ class LearnerPlan:
 class LocalLearner:
     """The learner in this process."""
 
-    def __init__(self, plan: LearnerPlan) -> None:
+    def __init__(self, plan: LearnerSetup) -> None:
         self._learner = plan.build()
 
     def call(self, method: str, *arguments: Any) -> Any:
@@ -270,12 +270,12 @@ class TrainLearners:
     first. If a worker dies, the run ends, and goes on from its last checkpoint when it is resumed.
 
     Args:
-        plan: what each learner is made of.
+        plan: the setup of each learner.
         config: their number and resources.
         folder: a folder for files of Ray Train.
     """
 
-    def __init__(self, plan: LearnerPlan, config: LearnersConfig, folder: Path) -> None:
+    def __init__(self, plan: LearnerSetup, config: LearnersConfig, folder: Path) -> None:
         import ray  # noqa: PLC0415 - after the session has set how Ray authenticates
 
         # num_cpus=0: it only passes on what others compute.
@@ -288,7 +288,7 @@ class TrainLearners:
         )
         self._thread.start()
 
-    def _fit(self, plan: LearnerPlan, config: LearnersConfig, folder: Path) -> None:
+    def _fit(self, plan: LearnerSetup, config: LearnersConfig, folder: Path) -> None:
         from ray.train import RunConfig, ScalingConfig  # noqa: PLC0415 - see above
         from ray.train.torch import TorchTrainer  # noqa: PLC0415 - likewise
 
@@ -375,7 +375,7 @@ class _Mailbox:
 
 
 def _serve(config: Mapping[str, Any]) -> None:
-    """The loop of a worker of Ray Train."""
+    """Runs the loop of a worker of Ray Train."""
     import ray  # noqa: PLC0415 - see above
 
     context = ray.train.get_context()
@@ -388,7 +388,7 @@ def _serve(config: Mapping[str, Any]) -> None:
             if on is not tensor:
                 tensor.copy_(on)
 
-    plan: LearnerPlan = config["plan"]
+    plan: LearnerSetup = config["plan"]
     torch.manual_seed(plan.seed)
     learner = plan.build(rank=rank, learners=count, add=add if count > 1 else None)
     mailbox, number = config["mailbox"], 0
@@ -414,7 +414,7 @@ Learners = LocalLearner | TrainLearners
 
 
 @contextlib.contextmanager
-def open_learners(plan: LearnerPlan, config: LearnersConfig, folder: Path) -> Iterator[Learners]:
+def open_learners(plan: LearnerSetup, config: LearnersConfig, folder: Path) -> Iterator[Learners]:
     """Builds the learners, and ends them at the end."""
     if not config.count:
         yield LocalLearner(plan)

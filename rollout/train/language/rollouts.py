@@ -35,7 +35,7 @@ _VALIDATION = 1  # key of the seeds of validations
 
 
 class GroupSchedule(Schedule):
-    """Groups of episodes with the same start: ``size`` from each of some states of a set.
+    """Schedules groups of episodes with the same start, ``size`` from each of some states.
 
     Args:
         states: the states.
@@ -43,7 +43,7 @@ class GroupSchedule(Schedule):
         size: episodes from each.
         seed: of the run.
         first: number of the first episode.
-        key: tells the seeds of episodes from those of other purposes.
+        key: separates the seeds of these episodes from those of other purposes.
         finished: numbers of episodes that need not be played.
         attempts: next attempt of episodes that were begun before.
     """
@@ -67,12 +67,12 @@ class GroupSchedule(Schedule):
             finished=finished,
             attempts=attempts,
         )
-        self._cursor, self._first, self._size, self._key = first, first, size, key
+        self._cursor, self._first_episode, self._size, self._key = first, first, size, key
         self._positions = positions
 
     def start(self, episode: int) -> Start:
         """Returns the start of an episode; those of a group differ in their seed alone."""
-        state = self._states[self._positions[(episode - self._first) // self._size]]
+        state = self._states[self._positions[(episode - self._first_episode) // self._size]]
         return Start(
             state=state,
             seed=derived_seed(self._seed, self._key, episode),
@@ -83,7 +83,7 @@ class GroupSchedule(Schedule):
 
 
 @dataclass(frozen=True)
-class Playing:
+class Rollouts:
     """The games of a training, and the policy that plays them."""
 
     fleet: Fleet
@@ -123,13 +123,13 @@ class Playing:
 
 
 @contextlib.contextmanager
-def open_games(
+def open_rollouts(
     config: LanguageConfig,
     bridge: Bridge,
     task: Task,
     recipe: PolicyRecipe,
     inference: InferenceConfig | None = None,
-) -> Iterator[Playing]:
+) -> Iterator[Rollouts]:
     """Launches the games of a training, and ends them at the end."""
     plan = HostPlan(
         bridge,
@@ -143,10 +143,10 @@ def open_games(
     )
     inference = inference or InferenceConfig()
     with open_fleet(plan, actors=config.actors, inference=inference) as (fleet, deciding):
-        yield Playing(fleet, deciding)
+        yield Rollouts(fleet, deciding)
 
 
-def validate(playing: Playing, states: StateSet, stopping: Callable[[], bool]) -> dict[str, float]:
+def validate(playing: Rollouts, states: StateSet, stopping: Callable[[], bool]) -> dict[str, float]:
     """Returns success and return on validation states, with 95 % intervals.
 
     One episode is played from each state, with the same seeds at each validation.
@@ -165,10 +165,10 @@ def validate(playing: Playing, states: StateSet, stopping: Callable[[], bool]) -
     }
     for name, values in scored.items():
         scores = np.array(values).reshape(-1, 1)
-        estimate = one_player(scores, Intervals(bounds=BOUNDS[name]))
-        found[name] = estimate.point
+        estimated_tokens = one_player(scores, Intervals(bounds=BOUNDS[name]))
+        found[name] = estimated_tokens.point
         for side in ("low", "high"):
-            value = getattr(estimate, side)
+            value = getattr(estimated_tokens, side)
             if value is not None:
                 found[f"{name}_{side}"] = value
     return found

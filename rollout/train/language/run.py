@@ -20,73 +20,83 @@ from rollout.data.calls import COLUMN
 from rollout.errors import ConfigError
 from rollout.files import read_lines
 from rollout.job import Job
-from rollout.models.examples import LanguageRecipe, Lesson, Teacher, named, part_of
+from rollout.models.examples import (
+    ExampleBuilder,
+    LanguageRecipe,
+    TrainingExample,
+    columns_of_role,
+    select_role,
+)
 from rollout.models.local import EXPORT
 from rollout.train.callbacks import Callback
 from rollout.train.checkpoint import Checkpoint
 from rollout.train.language.algorithms import Reals
 from rollout.train.language.config import FineTuneConfig, PlayGroupsConfig
-from rollout.train.language.learner import LearnerPlan, Learners
-from rollout.train.language.rollouts import Playing, validate
+from rollout.train.language.learner import Learners, LearnerSetup
+from rollout.train.language.rollouts import Rollouts, validate
 from rollout.train.rounds import GamePlan, Rounds
 
 _DETAILS, _REWARD = "details", "reward"
 
 
 @dataclass(frozen=True)
-class Answered:
+class AnsweredEpisode:
     """An episode in which a model answered.
 
     Attributes:
         rewards: of each step, ``(T,)``.
-        states: for each step, what identifies what was observed before it.
-        lessons: the calls of each step, with their token ids and without advantages.
+        states: for each step, a digest of the observation before it.
+        examples: the calls of each step, with their token ids and without advantages.
     """
 
     rewards: Reals
     states: Sequence[str]
-    lessons: Sequence[Sequence[Lesson]]
+    examples: Sequence[Sequence[TrainingExample]]
 
     @property
     def played(self) -> PlayedEpisode:
-        """What an algorithm compares."""
-        return PlayedEpisode(self.rewards, self.states, [len(calls) for calls in self.lessons])
+        """The data for the advantages of an algorithm."""
+        return PlayedEpisode(self.rewards, self.states, [len(calls) for calls in self.examples])
 
 
-def demonstrated(dataset: Dataset, ref: EpisodeRef, teacher: Teacher) -> list[Lesson]:
-    """Returns the lessons of an episode: the usable answers of a model, or an expert's actions."""
+def read_examples(
+    dataset: Dataset, ref: EpisodeRef, example_builder: ExampleBuilder
+) -> list[TrainingExample]:
+    """Returns the examples of an episode: the usable answers of a model, or an expert's actions."""
     columns = _columns(dataset, ref)
-    observations = part_of(dataset, columns, OBSERVATION)
+    observations = select_role(dataset, columns, OBSERVATION)
     if COLUMN not in columns:
-        actions = part_of(dataset, columns, ACTION)
-        return list(teacher.demonstrated(observations, columns.get(_DETAILS), actions))
-    files = teacher.pictures(observations)
+        actions = select_role(dataset, columns, ACTION)
+        return list(example_builder.from_actions(observations, columns.get(_DETAILS), actions))
+    files = example_builder.pictures(observations)
     return [
-        Lesson(call.messages or (), _of(call, files), answer=call.answer)
+        TrainingExample(call.messages or (), _pictures_of(call, files), answer=call.answer)
         for calls in columns[COLUMN]
         for call in read_calls(calls)
         if call.usable
     ]
 
 
-def answered(dataset: Dataset, ref: EpisodeRef, teacher: Teacher, version: int) -> Answered | None:
+def read_answered_episode(
+    dataset: Dataset, ref: EpisodeRef, example_builder: ExampleBuilder, version: int
+) -> AnsweredEpisode | None:
     """Returns an episode of a local model; None if other weights answered in it.
 
-    All calls are lessons, those whose answer could not be used as well: they were sampled, too.
+    Calls with unusable answers are examples as well: they were sampled, too.
     """
     columns = _columns(dataset, ref)
-    files = teacher.pictures(part_of(dataset, columns, OBSERVATION))
-    states, lessons = [], []
+    files = example_builder.pictures(select_role(dataset, columns, OBSERVATION))
+    states, examples = [], []
     for recorded in columns[COLUMN]:
         calls = read_calls(recorded)
         if any(call.version != version for call in calls):
             return None
         states.append(calls[0].seen or "" if calls else "")
-        lessons.append(
+        examples.append(
             [
-                Lesson(
+                TrainingExample(
                     call.messages or (),
-                    _of(call, files),
+                    _pictures_of(call, files),
                     prompt_ids=call.prompt_ids or (),
                     output_ids=call.output_ids or (),
                     logprobs=call.output_logprobs or (),
@@ -95,18 +105,18 @@ def answered(dataset: Dataset, ref: EpisodeRef, teacher: Teacher, version: int) 
                 for call in calls
             ]
         )
-    return Answered(np.asarray(columns[_REWARD], np.float64), states, lessons)
+    return AnsweredEpisode(np.asarray(columns[_REWARD], np.float64), states, examples)
 
 
 def _columns(dataset: Dataset, ref: EpisodeRef) -> dict[str, Any]:
     known = set(dataset.columns)
-    wanted = [*named(dataset, OBSERVATION), *named(dataset, ACTION)]
+    wanted = [*columns_of_role(dataset, OBSERVATION), *columns_of_role(dataset, ACTION)]
     wanted += [name for name in (COLUMN, _DETAILS, _REWARD) if name in known]
     return dict(dataset.read(ref, wanted).columns)
 
 
-def _of(call: Call, files: dict[str, bytes]) -> dict[str, bytes]:
-    """The pictures of a call."""
+def _pictures_of(call: Call, files: dict[str, bytes]) -> dict[str, bytes]:
+    """Returns the pictures of a call."""
     parts = [p for m in call.messages or () if isinstance(m["content"], list) for p in m["content"]]
     return {p["digest"]: files[p["digest"]] for p in parts if p["type"] == "image"}
 
@@ -123,7 +133,7 @@ def draw_curve(metrics: Path, out: Path, *, unit: str) -> None:
     Args:
         metrics: ``metrics.jsonl`` of the run.
         out: the picture, ``.png``.
-        unit: what is counted: ``epochs`` or ``updates``.
+        unit: label of the horizontal axis: ``epochs`` or ``updates``.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415 - slow to import
     from matplotlib.figure import Figure  # noqa: PLC0415 - likewise
@@ -196,16 +206,16 @@ class LanguagePlan(GamePlan):
     bridge_options: Mapping[str, Any]
 
     @property
-    def teacher(self) -> Teacher:
-        """What turns recorded steps into lessons."""
+    def example_builder(self) -> ExampleBuilder:
+        """The builder of training examples from recorded steps."""
         recipe: LanguageRecipe = self.recipe
-        return recipe.teacher(self.bridge.spec, self.task)
+        return recipe.example_builder(self.bridge.spec, self.task)
 
     @property
-    def learner(self) -> LearnerPlan:
-        """Returns what a learner is made of."""
+    def learner(self) -> LearnerSetup:
+        """The setup of the learner."""
         c = self.config
-        return LearnerPlan(
+        return LearnerSetup(
             self.recipe.local,
             self.algorithm.weight_decay,
             c.seed,
@@ -236,7 +246,7 @@ def language_recipe(policy: PolicyConfig, model: str | None = None) -> Any:
     return recipe
 
 
-def put_folder(folder: Path, write: Callable[[Path], object]) -> None:
+def replace_folder(folder: Path, write: Callable[[Path], object]) -> None:
     """Writes a folder and puts it in the place of an older one; never half of it."""
     new, old = (folder.with_name(f".{folder.name}.{word}") for word in ("tmp", "old"))
     for path in (new, old):
@@ -274,7 +284,7 @@ class LanguageRun(Rounds):
         plan = self._plan
         spec, policy = plan.bridge.spec, plan.config.policy
         local = plan.recipe.local.model_dump(exclude_defaults=True)
-        put_folder(self.job.run.path / EXPORT, self.learners.save)
+        replace_folder(self.job.run.path / EXPORT, self.learners.save)
         return {
             "policy": {"name": policy.name, "options": {**policy.options, "local": local}},
             "bridge": {
@@ -289,7 +299,7 @@ class LanguageRun(Rounds):
             "reads": tuple(k for k in spec.observation_space if not k.startswith(_PRIVILEGED)),
         }
 
-    def validate(self, playing: Playing) -> dict[str, float]:
+    def validate(self, playing: Rollouts) -> dict[str, float]:
         """Plays the validation states with the newest weights; returns a line of metrics."""
         states, stop = self._plan.validation, self.job.stop
         if states is None or self._validated == self.number:

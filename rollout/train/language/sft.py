@@ -16,27 +16,27 @@ from rollout.config import BridgeConfig, make_config
 from rollout.data import Dataset, EpisodeRef
 from rollout.errors import ConfigError
 from rollout.job import Job, open_job
-from rollout.models.examples import Lesson
+from rollout.models.examples import TrainingExample
 from rollout.named_code import check_code
 from rollout.tasks import bridge_and_task
 from rollout.train.callbacks import Callback
 from rollout.train.checkpoint import newest_checkpoint
 from rollout.train.language.config import FineTuneConfig
-from rollout.train.language.learner import Step, open_learners
-from rollout.train.language.rollouts import Playing, open_games
+from rollout.train.language.learner import PassOptions, open_learners
+from rollout.train.language.rollouts import Rollouts, open_rollouts
 from rollout.train.language.run import (
     LanguagePlan,
     LanguageRun,
-    demonstrated,
     language_recipe,
-    put_folder,
+    read_examples,
+    replace_folder,
 )
 
 log = logging.getLogger(__name__)
 
-_CALL = 20  # minibatches between looks for a signal
+_MINIBATCHES_PER_CALL = 20  # minibatches between looks for a signal
 _BASE = "base"  # folder of a run for a model that was built for it
-_SHOWN = 2000  # lessons whose texts a new tokenizer is trained on
+_TOKENIZER_EXAMPLES = 2000  # examples whose texts a new tokenizer is trained on
 
 
 def fine_tune(
@@ -48,20 +48,24 @@ def fine_tune(
 
     Raises:
         InputError: the configuration is invalid, or there are too few episodes.
-        KeyboardInterrupt: it was told to stop; whole epochs are saved.
+        KeyboardInterrupt: a signal stopped it; whole epochs are saved.
     """
     with Dataset(config.dataset) as dataset:
         plan = _plan(config, dataset)
-        shown, held_out = _divided(config, dataset.episodes(filter=config.filter))
+        shown, held_out = _split_episodes(config, dataset.episodes(filter=config.filter))
         needs_ray = bool(config.actors or config.learners.count)
         with open_job("train", config, session, needs_ray=needs_ray) as job:
             log.info("reading %d episodes of %s", len(shown) + len(held_out), config.dataset)
-            lessons, others = (
-                [lesson for ref in refs for lesson in demonstrated(dataset, ref, plan.teacher)]
+            examples, others = (
+                [
+                    example
+                    for ref in refs
+                    for example in read_examples(dataset, ref, plan.example_builder)
+                ]
                 for refs in (shown, held_out)
             )
             if config.new_model is not None:
-                plan = _built(config, plan, job.run.path / _BASE, lessons)
+                plan = _with_new_model(config, plan, job.run.path / _BASE, examples)
             saved = newest_checkpoint(job.run.checkpoints)
             until = -1 if saved is None else saved.env_steps
             job.report(mirrored={}, until=until)
@@ -71,10 +75,10 @@ def fine_tune(
                 )
                 playing = None
                 if plan.validation is not None:
-                    games = open_games(config, plan.bridge, plan.task, plan.recipe)
+                    games = open_rollouts(config, plan.bridge, plan.task, plan.recipe)
                     playing = stack.enter_context(games)
                 run = LanguageRun(plan, job, learners, saved, on_update)
-                tuning = _FineTuning(plan, job, run, (lessons, others), playing)
+                tuning = _FineTuning(plan, job, run, (examples, others), playing)
                 return job.finish(tuning.run, tuning.end)
 
 
@@ -89,7 +93,7 @@ def _plan(config: FineTuneConfig, dataset: Dataset) -> LanguagePlan:
     )
     # A new model has no folder yet; everything else is checked before the run directory is made.
     recipe = language_recipe(config.policy)
-    recipe.teacher(bridge.spec, task)
+    recipe.example_builder(bridge.spec, task)
     if config.new_model is None:
         recipe.build(bridge.spec, task, seed=config.seed)
     states: StateSet | None = None
@@ -109,10 +113,10 @@ def _plan(config: FineTuneConfig, dataset: Dataset) -> LanguagePlan:
     )
 
 
-def _divided(
+def _split_episodes(
     config: FineTuneConfig, refs: list[EpisodeRef]
 ) -> tuple[list[EpisodeRef], list[EpisodeRef]]:
-    """The episodes to learn from, and those on which the loss is measured."""
+    """Returns the training episodes and the held-out ones."""
     wanted = [
         ref
         for ref in refs
@@ -130,32 +134,32 @@ def _divided(
     return wanted[:-count], wanted[-count:]
 
 
-def _built(
-    config: FineTuneConfig, plan: LanguagePlan, folder: Path, lessons: Sequence[Lesson]
+def _with_new_model(
+    config: FineTuneConfig, plan: LanguagePlan, folder: Path, examples: Sequence[TrainingExample]
 ) -> LanguagePlan:
     """Builds the new model of a run unless an earlier session has; returns the plan with it."""
     from rollout.models.tiny import Sizes, build  # noqa: PLC0415 - slow to import
 
     if not folder.exists():
         assert config.new_model is not None
-        texts = [text for lesson in lessons[:_SHOWN] for text in _texts(lesson)]
+        texts = [text for example in examples[:_TOKENIZER_EXAMPLES] for text in _texts(example)]
         sizes = Sizes(**config.new_model.model_dump())
-        put_folder(folder, lambda new: build(new, sizes, texts, seed=config.seed))
+        replace_folder(folder, lambda new: build(new, sizes, texts, seed=config.seed))
     return replace(plan, recipe=language_recipe(config.policy, str(folder)))
 
 
-def _texts(lesson: Lesson) -> list[str]:
-    """The texts of a lesson, as the template of a new model divides them."""
+def _texts(example: TrainingExample) -> list[str]:
+    """Returns the texts of an example, as the template of a new model divides them."""
     parts = [
         part.get("text", "")
-        for message in lesson.messages
+        for message in example.messages
         for part in (
             [{"text": message["content"]}]
             if isinstance(message["content"], str)
             else message["content"]
         )
     ]
-    return [*parts, lesson.answer]
+    return [*parts, example.answer]
 
 
 class _FineTuning:
@@ -166,11 +170,11 @@ class _FineTuning:
         plan: LanguagePlan,
         job: Job,
         run: LanguageRun,
-        lessons: tuple[list[Lesson], list[Lesson]],
-        playing: Playing | None,
+        examples: tuple[list[TrainingExample], list[TrainingExample]],
+        playing: Rollouts | None,
     ) -> None:
         self._plan, self._job, self._learners = plan, job, run.learners
-        self._lessons, self._held_out = lessons
+        self._examples, self._held_out = examples
         self._playing = playing
         config = plan.config
         assert isinstance(config, FineTuneConfig)
@@ -190,22 +194,22 @@ class _FineTuning:
         """Makes one pass; returns a line of metrics, or None if it was stopped."""
         c, run, job = self._plan.algorithm, self._run, self._job
         order = np.random.default_rng((self._config.seed, run.number)).permutation
-        numbers = order(len(self._lessons)).tolist()
-        piece, losses = _CALL * c.minibatch, []
+        numbers = order(len(self._examples)).tolist()
+        piece, losses = _MINIBATCHES_PER_CALL * c.minibatch, []
         for at in range(0, len(numbers), piece):
             if job.stop.requested:
                 return None
-            part = [self._lessons[number] for number in numbers[at : at + piece]]
+            part = [self._examples[number] for number in numbers[at : at + piece]]
             done = [run.number + min(1.0, x / len(numbers)) for x in (at, at + piece)]
             lr = (c.learning_rate(done[0]), c.learning_rate(done[1]))
-            step = Step(lr, c.minibatch, None, c.max_grad_norm, c.memory)
+            step = PassOptions(lr, c.minibatch, None, c.max_grad_norm, c.memory)
             figures = self._learners.call("learn", part, step)
             losses.append((figures["loss"], len(part)))
             shown = {"epoch": f"{done[1]:.2f}", "loss": figures["loss"]}
             job.progress.update(done[1] / c.epochs, shown)
         values, counts = zip(*losses, strict=True)
         held_out = self._learners.call("loss", self._held_out)
-        run.env_steps = (run.number + 1) * len(self._lessons)
+        run.env_steps = (run.number + 1) * len(self._examples)
         return {
             "train/loss": float(np.average(values, weights=counts)),
             "train/held_out_loss": held_out["loss"],
@@ -219,7 +223,7 @@ class _FineTuning:
             {
                 "dataset": self._config.dataset,
                 "only": self._config.only,
-                "lessons": len(self._lessons),
+                "lessons": len(self._examples),
                 "held_out_lessons": len(self._held_out),
             },
         )

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from rollout.api import EpisodeResult, Loss, Outcome, Start, State
-from rollout.observe.logs import about, bound, log_losses, log_notices, set_up_logging
+from rollout.observe.logs import about, bound_fields, log_losses, log_notices, set_up_logging
 
 logger = logging.getLogger("rollout.test")
 
@@ -94,7 +94,7 @@ def test_values_that_would_be_misread_are_quoted(tmp_path: Path) -> None:
 def test_what_is_bound_ends_with_the_block() -> None:
     with pytest.raises(ValueError, match="x"), about(slot=1):
         raise ValueError("x")
-    assert bound() == {}
+    assert bound_fields() == {}
 
 
 def test_threads_do_not_share_what_is_bound() -> None:
@@ -102,8 +102,8 @@ def test_threads_do_not_share_what_is_bound() -> None:
     with about(slot=1):
         context = contextvars.copy_context()
         threads = [
-            threading.Thread(target=lambda: seen.append(dict(bound()))),
-            threading.Thread(target=lambda: seen.append(context.run(lambda: dict(bound())))),
+            threading.Thread(target=lambda: seen.append(dict(bound_fields()))),
+            threading.Thread(target=lambda: seen.append(context.run(lambda: dict(bound_fields())))),
         ]
         for thread in threads:
             thread.start()

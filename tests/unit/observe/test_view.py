@@ -15,7 +15,7 @@ from rich.console import Console
 from rollout.commands.watch import main
 from rollout.errors import RunDirectoryError
 from rollout.observe.metrics import Metrics
-from rollout.observe.run_status import duration, look_at
+from rollout.observe.run_status import duration, read_status
 from rollout.observe.view import screen
 
 ROOT = Path(__file__).parents[3]
@@ -70,7 +70,7 @@ class Run:
         self.write("summary.json", json.dumps(summary), ago)
 
     def look(self, **more):
-        return look_at(self.folder, now=NOW, **more)
+        return read_status(self.folder, now=NOW, **more)
 
     def screen(self, **more):
         return shown(self.look(), **more)
@@ -172,7 +172,7 @@ def test_a_run_that_has_measured_nothing_yet(run):
     look = run.look()
     assert (look.state, look.done, look.left, look.values) == ("silent", None, "", {})
     assert " ?%  session 1" in run.screen()
-    assert look_at(run.folder, now=NOW - 570).state == "running"
+    assert read_status(run.folder, now=NOW - 570).state == "running"
 
 
 def test_the_share_that_lines_tell_goes_before_the_budget(run):
@@ -251,8 +251,8 @@ def test_a_job_elsewhere_can_only_be_silent(tmp_path):
     run = Run(tmp_path / "elsewhere", pid=DEAD_PID, host="another-machine")
     run.lines((51, 1, {}), (50, 2, {}))
     assert run.look().state == "running"
-    assert look_at(run.folder, now=NOW + 30).state == "silent"
-    screen = shown(look_at(run.folder, now=NOW + 30))
+    assert read_status(run.folder, now=NOW + 30).state == "silent"
+    screen = shown(read_status(run.folder, now=NOW + 30))
     assert (
         f"last heard of 1m20s ago, which is long: process {DEAD_PID} on another-machine" in screen
     )
@@ -261,7 +261,7 @@ def test_a_job_elsewhere_can_only_be_silent(tmp_path):
 def test_who_writes_rarely_is_silent_later(run):
     run.lines((700, 1, {}), (400, 2, {}), (100, 3, {}))
     assert run.look().state == "running"
-    assert look_at(run.folder, now=NOW + 1500).state == "silent"
+    assert read_status(run.folder, now=NOW + 1500).state == "silent"
 
 
 def test_a_log_that_grows_is_a_sign_of_life(run):

@@ -28,7 +28,7 @@ from rollout.observe.wandb_mirror import (
     has_api_key,
     mirror_settings,
     read_rows,
-    shown,
+    wandb_values,
 )
 
 
@@ -246,15 +246,15 @@ def test_a_damaged_file_is_reported(tmp_path: Path) -> None:
 
 
 def test_aliases_stand_beside_our_names() -> None:
-    assert shown({"episode/return": 1.0, "x": None}) == {
+    assert wandb_values({"episode/return": 1.0, "x": None}) == {
         "episode/return": 1.0,
         "charts/episodic_return": 1.0,
     }
-    assert shown({"episode/return": None}) == {}
+    assert wandb_values({"episode/return": None}) == {}
     ours = [name for name in ALIASES if name.startswith("train/")]
     ours += ["train/reference_kl", "train/update", "train/staleness"]
     losses = "value_loss policy_loss entropy approx_kl old_approx_kl clipfrac explained_variance"
-    assert shown(dict.fromkeys(ours, 0.5)) == dict.fromkeys(
+    assert wandb_values(dict.fromkeys(ours, 0.5)) == dict.fromkeys(
         [*ours, "charts/learning_rate", *(f"losses/{name}" for name in losses.split())], 0.5
     )
     assert ALIASES["train/clip_fraction"] == "losses/clipfrac"

@@ -17,13 +17,13 @@ from rollout.train.language.algorithms import (
     GroupOptions,
     Grpo,
     Rloo,
-    equal_votes,
+    episode_weights,
     group_relative,
     leave_one_out,
     step_advantages,
 )
-from rollout.train.language.groups import _compared, play_groups
-from rollout.train.language.run import Answered
+from rollout.train.language.groups import _with_advantages, play_groups
+from rollout.train.language.run import AnsweredEpisode
 
 
 @pytest.mark.parametrize(
@@ -71,8 +71,8 @@ def test_steps_are_compared_with_steps_from_the_same_state():
 
 def test_long_episodes_weigh_as_much_as_short_ones():
     # 1 + 3 + 0 answers in two episodes that have some: 2 for each of them.
-    assert equal_votes([[1, 3, 0]])[0][:2] == pytest.approx([2.0, 2 / 3])
-    assert equal_votes([[1], [3, 0]]) == [[2.0], [pytest.approx(2 / 3), 2.0]]
+    assert episode_weights([[1, 3, 0]])[0][:2] == pytest.approx([2.0, 2 / 3])
+    assert episode_weights([[1], [3, 0]]) == [[2.0], [pytest.approx(2 / 3), 2.0]]
 
 
 @dataclass(frozen=True)
@@ -126,8 +126,8 @@ def test_an_algorithm_of_ones_own_trains_language_models():
     assert function is play_groups
     algorithm = make_config(model, data).algorithm.build()
     assert algorithm == Best(bonus=3.0, size=2)
-    group = [Answered(e.rewards, e.states, [["lesson"]] * 2) for e in episodes(0.0, 1.0)]
-    found = [(own.rewards.sum(), list(each)) for own, each in _compared(algorithm, [group])]
+    group = [AnsweredEpisode(e.rewards, e.states, [["lesson"]] * 2) for e in episodes(0.0, 1.0)]
+    found = [(own.rewards.sum(), list(each)) for own, each in _with_advantages(algorithm, [group])]
     assert found == [(0.0, [0.0, 0.0]), (1.0, [3.0, 3.0])]
     with pytest.raises(ConfigError, match=r"best learns from groups, .* from fragments"):
         make_config(job_of({})[1], {**data, "env_steps": 1})
@@ -163,8 +163,8 @@ def test_the_suite_finds_what_breaks_it(algorithm, says):
 
 @pytest.mark.usefixtures("installed")
 def test_what_an_algorithm_must_keep_to():
-    group = [Answered(e.rewards, e.states, [["lesson"]] * 2) for e in episodes(0.0, 1.0)]
+    group = [AnsweredEpisode(e.rewards, e.states, [["lesson"]] * 2) for e in episodes(0.0, 1.0)]
     with pytest.raises(ContractError, match="Short: expected an advantage for each step"):
-        list(_compared(Short(), [group]))
+        list(_with_advantages(Short(), [group]))
     with pytest.raises(ContractError, match="learns_from='books'; expected one of fragments"):
         job_of({"algorithm": "astray"})

@@ -10,7 +10,7 @@ import pytest
 
 from rollout.errors import ConfigError, PolicyUnavailable
 from rollout.models.sections import Endpoint
-from rollout.models.transport import Connection, HttpClient, check_endpoint, target_of
+from rollout.models.transport import Connection, HttpClient, chat_url, check_endpoint
 from rollout.testing.chat_server import ChatServer, Scripted
 
 PROXIES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
@@ -91,7 +91,7 @@ def test_nor_does_one_that_reads_no_request():
     ],
 )
 def test_a_query_stays_behind_the_path(url, target):
-    assert target_of(url) == target
+    assert chat_url(url) == target
 
 
 @pytest.mark.parametrize("url", ["", "h:8000", "http://", "http://h:99999/v1", "http://[::1/v1"])

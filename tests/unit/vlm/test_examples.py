@@ -14,7 +14,7 @@ from rollout.collect import collect
 from rollout.config import CollectConfig
 from rollout.data import Dataset
 from rollout.errors import ConfigError
-from rollout.models.examples import Library
+from rollout.models.examples import ExampleLibrary
 from rollout.models.sections import Endpoint, Examples
 from rollout.tasks import load_task
 from rollout.testing.chat_server import ChatServer, digest_of
@@ -42,7 +42,7 @@ class Runs:
 
     def library(self, name="train", **options):
         chosen = Examples(dataset=str(self.folder / name), **{"only": "all", **options})
-        return Library(chosen, SPEC, self.task)
+        return ExampleLibrary(chosen, SPEC, self.task)
 
 
 @pytest.fixture(scope="module")
@@ -172,10 +172,10 @@ def test_bad_datasets_are_refused_by_name(runs):
     other = Task("other", "Walk.", SPACE, runs.task.evaluator)
     chosen = Examples(dataset=str(runs.folder / "train"), only="all")
     with pytest.raises(ConfigError, match="the task differ: expected other, got walk"):
-        Library(chosen, SPEC, other)
+        ExampleLibrary(chosen, SPEC, other)
     small = FakeBridge(side=4).spec
     with pytest.raises(ConfigError, match="the factors of its states differ"):
-        Library(chosen, small, Task("walk", "Walk.", small.state_space, runs.task.evaluator))
+        ExampleLibrary(chosen, small, Task("walk", "Walk.", small.state_space, runs.task.evaluator))
     runs.record("idle", policy={"name": "scripted", "actions": {KEY: [0]}, "after": "repeat_last"})
     with pytest.raises(ConfigError, match=r"fits examples\.only=success"):
         runs.library("idle", only="success")
@@ -186,4 +186,4 @@ def test_a_training_refuses_examples(runs):
         endpoint=Endpoint(url="http://h/v1"), model="m", examples=Examples(dataset="x")
     )
     with pytest.raises(ConfigError, match="leave it out where a model learns"):
-        recipe.teacher(SPEC, runs.task)
+        recipe.example_builder(SPEC, runs.task)

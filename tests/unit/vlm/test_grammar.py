@@ -14,7 +14,7 @@ from bridges.stardojo.bridge import StardojoBridge
 from bridges.stardojo.skills import CALLS
 from policies.vlm import VlmPolicy
 from policies.vlm.answers import Reader
-from policies.vlm.grammar import Grammar, Unusable, columns_of
+from policies.vlm.grammar import Grammar, UnusableAnswerError, columns_of
 from policies.vlm.options import History
 from rollout.api import AnyText, BridgeSpec, check_columns
 from rollout.config import BridgeConfig
@@ -73,7 +73,7 @@ def test_a_name_is_an_action(text, value):
     ],
 )
 def test_anything_else_is_not(text, code):
-    with pytest.raises(Unusable) as told:
+    with pytest.raises(UnusableAnswerError) as told:
         Grammar(MOVES).parse(text)
     assert told.value.code == code
 
@@ -82,7 +82,7 @@ def test_without_names_it_is_a_number_of_the_space():
     grammar = Grammar(spec_of({"action": spaces.Discrete(3, start=4)}))
     assert grammar.parse("5") == {"action": 5}
     for text, code in (("7", "out_of_range"), ("3", "out_of_range"), ("4.5", "malformed")):
-        with pytest.raises(Unusable) as told:
+        with pytest.raises(UnusableAnswerError) as told:
             grammar.parse(text)
         assert told.value.code == code
 
@@ -110,7 +110,7 @@ def test_several_columns_are_an_object_in_which_idle_ones_may_be_missing():
     ],
 )
 def test_a_wrong_part_is_named(text, code, says):
-    with pytest.raises(Unusable) as told:
+    with pytest.raises(UnusableAnswerError) as told:
         Grammar(KEYS).parse(text)
     assert told.value.code == code
     assert says in told.value.problem
@@ -125,7 +125,7 @@ def test_a_program_holds_any_character_and_one_too_long_is_unusable(program):
     if len(program) <= 20:
         assert Grammar(PROGRAMS).parse(text) == {"code": program}
         return
-    with pytest.raises(Unusable, match=f"it has {len(program)}") as told:
+    with pytest.raises(UnusableAnswerError, match=f"it has {len(program)}") as told:
         Grammar(PROGRAMS).parse(text)
     assert told.value.code == "out_of_range"
 
@@ -134,7 +134,7 @@ def test_a_program_holds_any_character_and_one_too_long_is_unusable(program):
 def test_random_actions_and_nothing_are_in_the_space(spec):
     grammar = Grammar(spec)
     rows = [grammar.random(np.random.default_rng(seed)) for seed in range(20)]
-    rows.append(grammar.nothing)
+    rows.append(grammar.noop)
     check_columns(spec.action_space, columns_of(spec.action_space, rows), (21,))
 
 
@@ -143,7 +143,7 @@ def test_random_actions_and_nothing_are_in_the_space(spec):
 def test_any_text_is_an_action_or_unusable(text, spec):
     try:
         row = Grammar(spec).parse(text)
-    except Unusable:
+    except UnusableAnswerError:
         return
     check_columns(spec.action_space, columns_of(spec.action_space, [row]), (1,))
 
@@ -177,7 +177,7 @@ def test_tags():
     ],
 )
 def test_an_answer_is_never_searched_for_a_move(text, finish, code):
-    with pytest.raises(Unusable) as told:
+    with pytest.raises(UnusableAnswerError) as told:
         read("tags", text, finish=finish)
     assert told.value.code == code
 
@@ -205,7 +205,7 @@ def test_json_and_tool():
     ],
 )
 def test_wrong_objects(form, text, tools, code):
-    with pytest.raises(Unusable) as told:
+    with pytest.raises(UnusableAnswerError) as told:
         read(form, text, tools=tools)
     assert told.value.code == code
 
@@ -240,9 +240,9 @@ def test_columns_that_only_some_actions_use_may_be_left_out_and_lists_are_told_o
     row = grammar.parse('{"name": "move", "x": 3, "y": -1}')
     assert (row["name"], row["x"], row["y"], row["then/name"]) == (CALLS.index("move"), 3, -1, 0)
     assert grammar.write(row) == '{"name": "move", "x": 3, "y": -1}'
-    assert grammar.nothing["name"] == CALLS.index("wait")
+    assert grammar.noop["name"] == CALLS.index("wait")
     assert grammar.description.count('"Chest"') == 1
-    with pytest.raises(Unusable, match="no action"):
+    with pytest.raises(UnusableAnswerError, match="no action"):
         grammar.parse('{"name": "move", "direction": "upwards"}')
 
 
@@ -250,8 +250,8 @@ def test_a_program_may_have_its_lines_as_they_are_and_resuming_is_the_default():
     grammar = Grammar(MineflayerBridge(actions="code").spec)
     row = grammar.parse('{"kind": "new", "code": "await f();\nawait g();"}')
     assert (row["kind"], row["code"]) == (NEW, "await f();\nawait g();")
-    assert grammar.parse('{"kind": "resume"}') == grammar.parse("{}") == grammar.nothing
-    assert grammar.nothing["kind"] == RESUME
+    assert grammar.parse('{"kind": "resume"}') == grammar.parse("{}") == grammar.noop
+    assert grammar.noop["kind"] == RESUME
 
 
 @pytest.mark.parametrize("prompt", ["act", "think", "brief"])

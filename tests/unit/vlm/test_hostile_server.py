@@ -15,9 +15,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from policies.vlm.answers import _blocks
+from policies.vlm.answers import _tagged_blocks
 from rollout.errors import ConfigError, GamutError, PolicyUnavailable
-from rollout.models.chat_api import json_object, response_of, without_thoughts
+from rollout.models.chat_api import json_object, response_of, split_reasoning
 from rollout.models.sections import Endpoint
 from rollout.models.transport import HttpClient, _retry_after
 from rollout.testing.chat_server import ChatServer, Scripted
@@ -212,9 +212,9 @@ def test_a_response_of_any_size_takes_bounded_memory(pieces):
     [
         (json_object, "```json" + "\n" * 1_000_000),
         (json_object, "```json\n{}" + "\n " * 500_000),
-        (without_thoughts, "a" + " " * 1_000_000 + "</think>"),
-        (without_thoughts, "<think></think>" * 60_000),
-        (lambda text: _blocks(text, "action"), "<action>" * 120_000),
+        (split_reasoning, "a" + " " * 1_000_000 + "</think>"),
+        (split_reasoning, "<think></think>" * 60_000),
+        (lambda text: _tagged_blocks(text, "action"), "<action>" * 120_000),
         (lambda text: response_of(text.encode()), "data:\n" * 160_000),
         (lambda text: response_of(text.encode()), STREAM.decode() * 5_000 + "data: [DONE]\n"),
     ],

@@ -13,12 +13,12 @@ pytest.importorskip("transformers", reason="the extra vlm is not installed")
 
 from rollout.errors import ConfigError, ContractError
 from rollout.models.client import Request
-from rollout.models.examples import Lesson
+from rollout.models.examples import TrainingExample
 from rollout.models.local import LocalModel
 from rollout.models.sections import Local, Lora
 from rollout.models.tiny import Sizes, build
 from rollout.models.transformer import Transformer
-from rollout.train.language.learner import LanguageLearner, Step
+from rollout.train.language.learner import LanguageLearner, PassOptions
 
 pytestmark = [pytest.mark.heavy]
 SIZES = Sizes(image=32, patch=16, hidden=32, layers=1, heads=2, vocabulary=320)
@@ -49,7 +49,7 @@ def request_of(number, *, pictures=1, text="Your goal: go", fields=SAMPLED):
 
 
 def lesson_of(request, record, **more):
-    return Lesson(
+    return TrainingExample(
         request.messages,
         request.images,
         prompt_ids=record.prompt_ids,
@@ -136,9 +136,9 @@ def fresh(folder, **options):
 def test_imitation_makes_an_answer_probable(folder):
     learner = fresh(folder)
     request = request_of(0)
-    lesson = Lesson(request.messages, request.images, answer="<action>go</action>")
+    lesson = TrainingExample(request.messages, request.images, answer="<action>go</action>")
     before = learner.loss([lesson])["loss"]
-    step = Step((1e-2, 3e-3), minibatch=1)
+    step = PassOptions((1e-2, 3e-3), minibatch=1)
     for _ in range(40):
         learner.learn([lesson], step)
     assert learner.loss([lesson])["loss"] < 0.1 * before
@@ -156,7 +156,7 @@ def test_advantages_move_the_probability_of_what_was_sampled(folder, advantage):
     request = request_of(3)
     lesson = lesson_of(request, played.answer([request])[0], advantage=advantage)
     before = likelihood(learner, lesson)
-    figures = learner.learn([lesson], Step((1e-3, 1e-3), 1, clip=(0.2, 0.28)))
+    figures = learner.learn([lesson], PassOptions((1e-3, 1e-3), 1, clip=(0.2, 0.28)))
     change = likelihood(learner, lesson) - before
     assert change * advantage > 0
     assert figures["kl"] == pytest.approx(0.0, abs=1e-6), "the first step is on-policy"
@@ -181,7 +181,7 @@ def test_ratios_are_1_whatever_a_folder_says_of_generation_and_dropout(folder, t
         for q, r in zip(requests, records, strict=True)
     ]
     learner = fresh(place)
-    figures = learner.learn(lessons, Step((0.0, 0.0), minibatch=4, clip=(0.2, 0.28)))
+    figures = learner.learn(lessons, PassOptions((0.0, 0.0), minibatch=4, clip=(0.2, 0.28)))
     assert figures["ratio"] == pytest.approx(1.0, abs=1e-5)
     assert figures["kl"] == pytest.approx(0.0, abs=1e-9), "none is below 1 either"
     learner.transformer.save(tmp_path / "saved")
@@ -196,7 +196,7 @@ def test_nothing_is_learned_beyond_the_clipping(folder):
     less = [logp - 1.0 for logp in record.output_logprobs]  # as if the ratio were e
     lesson = lesson_of(request, dataclasses.replace(record, output_logprobs=less), advantage=1.0)
     before = learner.weights()
-    figures = learner.learn([lesson], Step((1e-3, 1e-3), 1, clip=(0.2, 0.28)))
+    figures = learner.learn([lesson], PassOptions((1e-3, 1e-3), 1, clip=(0.2, 0.28)))
     assert figures["clipped"] == 1.0
     after = learner.weights()
     assert all(torch.equal(before[name], after[name]) for name in before)
@@ -208,9 +208,9 @@ def test_an_adapter_alone_is_trained_saved_and_opened(folder, tmp_path):
     learner = LanguageLearner(Transformer.of(options, str(folder)))
     assert sum(each.numel() for each in learner.weights().values()) < whole / 3
     request = request_of(0)
-    lesson = Lesson(request.messages, request.images, answer="<action>go</action>")
+    lesson = TrainingExample(request.messages, request.images, answer="<action>go</action>")
     for _ in range(10):
-        learner.learn([lesson], Step((1e-2, 1e-2), 1))
+        learner.learn([lesson], PassOptions((1e-2, 1e-2), 1))
     learner.transformer.save(tmp_path / "adapter")
     assert not (tmp_path / "adapter" / "config.json").exists(), "the base is not written again"
     cold = dataclasses.replace(request, fields=dict(SAMPLED, temperature=0.0))
@@ -219,7 +219,7 @@ def test_an_adapter_alone_is_trained_saved_and_opened(folder, tmp_path):
     played.load(learner.weights(), 1)
     assert played.answer([cold])[0].output_ids == told.answer([cold])[0].output_ids
     opened = fresh(tmp_path / "adapter")
-    assert opened.transformer.adapted
+    assert opened.transformer.has_adapter
     assert likelihood_of(opened, lesson) == pytest.approx(likelihood_of(learner, lesson), abs=1e-4)
     with pytest.raises(ConfigError, match="another model"):
         fresh(folder).restore(learner.weights(), None)

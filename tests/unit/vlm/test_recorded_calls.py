@@ -11,7 +11,7 @@ from policies.vlm import VlmPolicy
 from policies.vlm.options import Reflect
 from rollout.api import Call, Start, Task, Trial, Usage, allocate, read_calls
 from rollout.evaluators import GameReward
-from rollout.models.client import Replies
+from rollout.models.client import ReplyStore
 from rollout.models.local import LocalModel
 from rollout.models.sections import Endpoint, Local
 from rollout.testing.chat_server import ChatServer, Scripted
@@ -73,7 +73,7 @@ def test_calls_of_a_local_model_are_recorded_as_before(tmp_path):
     model.options, model.version, model._lock = Local(model="tiny/x"), 7, threading.Lock()
     model.transformer = SimpleNamespace(generate=lambda prompts, **_: [reply] * len(prompts))
     policy = built("http://127.0.0.1:9/v1", tmp_path)
-    policy._asker = model
+    policy._model = model
     assert recorded(policy) == RECORDED["local"]
 
 
@@ -91,5 +91,5 @@ def test_recordings_with_fewer_keys_or_those_of_a_policy_of_its_own_are_read(tmp
     assert read_calls(None) == []
     reply = {"answer": "x", "input_tokens": 3, "output_tokens": 1, "usd": 0.25}
     (tmp_path / "1-1.jsonl").write_text(json.dumps({"request": "a", "reply": reply}) + "\n")
-    replies = Replies(tmp_path)
+    replies = ReplyStore(tmp_path)
     assert (replies.get("a").answer, replies.usage) == ("x", Usage(1, 0, 3, 1, 0.25))

@@ -16,7 +16,7 @@ import yaml
 from policies.random import RandomPolicy
 from policies.vlm import VlmPolicy
 from policies.vlm.options import Reflect
-from policies.vlm.reflecting import Logs, critique_of
+from policies.vlm.reflecting import EpisodeLogs, critique_from
 from rollout.api import Splits, Start, Task, Trial, allocate
 from rollout.cli import main
 from rollout.collect import collect
@@ -154,7 +154,7 @@ def test_a_critique_is_paid_and_recorded_once(tmp_path):
 
 
 def test_a_critique_is_bounded_and_an_empty_one_is_not_shown(tmp_path):
-    assert critique_of("a b  c\nd", 3) == "a b c"
+    assert critique_from("a b  c\nd", 3) == "a b c"
     with ChatServer(lambda r: " " if asks(r) else "<action>1</action>") as server:
         policy = recipe(server.url).in_run(tmp_path).build(SPEC, TASK, seed=0)
         decision, _ = play(policy, (WON,))
@@ -176,7 +176,7 @@ def test_a_critique_that_is_cut_off_before_its_first_word_says_so(tmp_path):
 
 @pytest.mark.parametrize("stored", [True, False])
 def test_a_log_has_the_last_attempt_alone(tmp_path, stored):
-    logs = Logs(tmp_path / "trials" if stored else None)
+    logs = EpisodeLogs(tmp_path / "trials" if stored else None)
     logs.add(1, "first", step=0, told="x" * 900, answered="a")
     logs.add(1, "first", step=1, told="lost here", answered="b")
     logs.add(1, "second", step=0, told="new", answered="c")
@@ -185,7 +185,7 @@ def test_a_log_has_the_last_attempt_alone(tmp_path, stored):
     if stored:
         with (tmp_path / "trials" / "1.jsonl").open("ab") as file:
             file.write(b'{"attempt": "second", "st')
-        logs = Logs(tmp_path / "trials")
+        logs = EpisodeLogs(tmp_path / "trials")
     assert [line["answered"] for line in logs.read(1)] == ["c", "e"]
     assert logs.read(2) == []
     assert max(len(str(line["told"])) for line in logs._lines(1)) < 410
@@ -202,7 +202,7 @@ def test_a_prompt_that_shows_no_critique_is_refused(tmp_path):
     with pytest.raises(ConfigError, match=r"reflect: unknown variable .logg.\. Nearest: log"):
         recipe(prompt=str(own)).build(SPEC, TASK, seed=0)
     with pytest.raises(ConfigError, match=r"reflect\.episodes=2 is for play"):
-        recipe().teacher(SPEC, TASK)
+        recipe().example_builder(SPEC, TASK)
 
 
 def config_of(folder, url, **more):

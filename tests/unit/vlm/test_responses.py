@@ -12,9 +12,9 @@ from rollout.models.chat_api import (
     parsed,
     read_response,
     response_of,
-    without_thoughts,
+    split_reasoning,
 )
-from rollout.models.spending import Price, billed
+from rollout.models.spending import Price, with_usage
 
 PRICE = Price(input=1.0, cached=0.1, output=10.0, date="2026-11-01")
 
@@ -78,7 +78,7 @@ def test_an_answer_that_the_server_has_parsed_is_json_again():
     ],
 )
 def test_thoughts_come_before_the_answer(text, found):
-    assert without_thoughts(text) == found
+    assert split_reasoning(text) == found
 
 
 def events(*chunks, end=b"data: [DONE]\n\n"):
@@ -108,7 +108,7 @@ def test_a_stream_is_put_together():
     found = read_response(data)
     assert (found.answer, found.reasoning, found.finish) == ("ab", "hm", "stop")
     assert (found.tools, found.reported) == ([["act", '{"action": 1}']], "m")
-    assert billed(found, data["usage"], None).input_tokens == 3
+    assert with_usage(found, data["usage"], None).input_tokens == 3
     failed = response_of(events(delta(content="a"), {"error": {"message": "lost"}}))
     assert failure_of(failed) == "lost"
     assert response_of(events(delta(content="a"), end=b"")) is None
@@ -144,7 +144,7 @@ def test_half_a_surrogate_pair_is_replaced_and_a_whole_one_is_read():
     ],
 )
 def test_usage_of_odd_types_and_the_price_that_a_router_reports(usage, tokens, usd):
-    found = billed(Call(), usage, PRICE)
+    found = with_usage(Call(), usage, PRICE)
     assert (found.input_tokens, found.output_tokens) == tokens
     assert found.usd == (None if usd is None else pytest.approx(usd))
 
@@ -176,14 +176,14 @@ def test_any_json_is_read_without_an_error(reply, streamed):
     body = json.dumps(reply).encode()
     data = response_of(b"data: " + body + b"\n\ndata: [DONE]\n\n" if streamed else body)
     failure_of(data).encode()
-    found = billed(read_response(data), data.get("usage"), PRICE)
+    found = with_usage(read_response(data), data.get("usage"), PRICE)
     json.dumps(found.as_json(), allow_nan=False, ensure_ascii=False).encode()
     assert all(
         isinstance(getattr(found, name), str)
         for name in ("answer", "reasoning", "reported", "finish")
     )
     assert all(isinstance(text, str) for call in found.tools for text in call)
-    without_thoughts(found.answer)
+    split_reasoning(found.answer)
 
 
 @given(

@@ -35,12 +35,12 @@ from rollout.errors import (
     UnknownNameError,
 )
 from rollout.evaluators import GameReward
-from rollout.models.chat_api import body_of
-from rollout.models.client import Replies, sent_fields
+from rollout.models.chat_api import request_body
+from rollout.models.client import ReplyStore, sent_fields
 from rollout.models.sections import Endpoint, Sampling
-from rollout.models.spending import Budget, Price, billed
+from rollout.models.spending import Budget, Price, with_usage
 from rollout.models.transport import HttpClient, Limiter
-from rollout.observe.run_status import look_at
+from rollout.observe.run_status import read_status
 from rollout.observe.view import screen
 from rollout.testing import check_policy
 from rollout.testing.chat_server import ChatServer, Scripted, digest_of
@@ -227,7 +227,7 @@ def test_a_body_is_the_json_of_its_request(fields, messages):
         for m in messages
     ]
     expected = json.dumps({**fields, "messages": whole}).encode()
-    assert body_of(fields, messages, images, "image/png") == expected
+    assert request_body(fields, messages, images, "image/png") == expected
 
 
 # What servers do ---------------------------------------------------------------------------------
@@ -376,7 +376,7 @@ def test_places_grow_without_refusals_and_shrink_with_a_burst_of_them():
     round_of(20)
     assert limiter.limit == 40
     for _ in range(10):
-        limiter.limited(0.0)
+        limiter.on_rate_limit(0.0)
     assert limiter.limit == 32
     round_of(32)
     assert limiter.limit == pytest.approx(33.6)
@@ -402,12 +402,12 @@ def test_a_reply_is_used_again_and_never_paid_again(tmp_path):
 
 
 def test_a_torn_line_is_no_reply(tmp_path):
-    replies = Replies(tmp_path)
+    replies = ReplyStore(tmp_path)
     replies.add("a", Call(usd=1.0, answer="x"))
     [path] = tmp_path.glob("*.jsonl")
     with path.open("ab") as file:
         file.write(b'{"request": "b", "reply": {"us')
-    again = Replies(tmp_path)
+    again = ReplyStore(tmp_path)
     assert (again.get("a").answer, again.get("b"), len(again)) == ("x", None, 1)
     assert again.usage == Usage(calls=1, usd=1.0)
 
@@ -514,10 +514,10 @@ def test_cached_and_hidden_tokens_are_priced():
         "total_tokens": 1500,  # 400 of hidden reasoning
         "prompt_tokens_details": {"cached_tokens": 600},
     }
-    found = billed(Call(), usage, price)
+    found = with_usage(Call(), usage, price)
     assert (found.output_tokens, found.cached_tokens) == (500, 600)
     assert found.usd == pytest.approx((400 * 1.0 + 600 * 0.1 + 500 * 10.0) / 1e6)
-    assert billed(Call(), {}, price).usd is None
+    assert with_usage(Call(), {}, price).usd is None
 
 
 # What providers want ----------------------------------------------------------------------------
@@ -747,7 +747,7 @@ def watched(run):
     """The screen of ``gamut watch``."""
     console = Console(width=100)
     with console.capture() as captured:
-        console.print(screen(look_at(run), console))
+        console.print(screen(read_status(run), console))
     return captured.get()
 
 
