@@ -1,4 +1,4 @@
-"""The commands of ``gamut dataset`` that read and write the formats of other tools."""
+"""The commands of ``gamut dataset`` for formats of other tools, and the one that verifies."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from rollout.configuration.document import parse_set
 from rollout.configuration.plugins import build_plugin, options_of
 from rollout.data import Dataset
 from rollout.data.formats import import_dataset
-from rollout.errors import InputError
+from rollout.errors import DatasetError, InputError
 from rollout.files import local_path
 from rollout.registry import Group, load_plugin, names
 from rollout.signals import one_line
 from rollout.signals import tell as tell_lines
 
 SET_ASIDE = 3
-"""Exit status if something was left out."""
+"""Exit status if something was left out, or differs."""
 
 _MOST_SHOWN = 20  # flaws; all are in the file
 
@@ -48,8 +48,31 @@ def import_(args: argparse.Namespace) -> int:
     return SET_ASIDE
 
 
+def verify(args: argparse.Namespace) -> int:
+    from rollout.commands import dataset_verify  # noqa: PLC0415 - loads what hosts games
+
+    with Dataset(args.dir) as dataset:
+        refs = [ref for ref in dataset.episodes() if args.episode in (None, ref.episode)]
+        if not refs:
+            raise DatasetError(f"there is no such episode with a result in {dataset.layout.root}")
+        names, lossy = dataset_verify.compared(dataset)
+        _tell(f"comparing {', '.join(names)}")
+        if lossy:
+            _tell(f"not comparing {', '.join(lossy)}: stored with loss")
+        found = [each for each in dataset_verify.verify(dataset, refs) if each is not None]
+    for each in found:
+        _tell(str(each))
+    _tell(f"{len(refs) - len(found)} of {len(refs)} episodes are the same when played again")
+    return SET_ASIDE if found else 0
+
+
 def add_commands(commands: Any) -> None:
-    """Adds ``export`` and ``import`` to the commands of a parser."""
+    """Adds ``export``, ``import`` and ``verify`` to the commands of a parser."""
+    text = "play the recorded actions again and compare every frame; exit status 3 if one differs"
+    command = commands.add_parser("verify", help=text, description=text)
+    command.set_defaults(function=verify)
+    command.add_argument("dir", type=local_path, help="the dataset, or its run directory")
+    command.add_argument("episode", type=int, nargs="?", help="its number; by default all")
     text = "write all episodes that have a result in another format"
     command = _command(commands, "export", text, "exporters")
     command.set_defaults(function=export)

@@ -77,7 +77,7 @@ class FromGymnasium:
             final = {}
             if "next" in rows:
                 final = {seen[0]: _cast(rows["next"], seen[1])[-1]}
-            yield SourceEpisode(source.name, number, columns, how, final)  # type: ignore[arg-type]
+            yield SourceEpisode(source.name, number, columns, how, final)
             first = stop
 
     def _spaces(self, arrays: Mapping[str, Array]) -> dict[str, spaces.Dict]:
@@ -93,7 +93,7 @@ class FromGymnasium:
             except Exception as error:
                 raise DatasetError(f"cannot make the environment {self.env_id}: {error}") from error
             given = {OBSERVATION: env.observation_space, ACTION: env.action_space}
-            env.close()
+            env.close()  # type: ignore[no-untyped-call]
         flat = {role: flatten_space(space, role) for role, space in given.items()}
         for role, each in flat.items():
             if list(each.columns.spaces) != [role]:
