@@ -8,7 +8,7 @@ from typing import Any
 from rollout.api import Exporter, Importer
 from rollout.configuration.document import parse_set
 from rollout.configuration.plugins import build_plugin, options_of
-from rollout.data import Dataset
+from rollout.data import Dataset, merging
 from rollout.data.formats import import_dataset
 from rollout.errors import DatasetError, InputError
 from rollout.files import local_path
@@ -66,8 +66,20 @@ def verify(args: argparse.Namespace) -> int:
     return SET_ASIDE if found else 0
 
 
+def merge(args: argparse.Namespace) -> int:
+    count = merging.merge([args.dir, *args.others], args.out)
+    _tell(f"{args.out}: {count} shards of {1 + len(args.others)} datasets")
+    return 0
+
+
 def add_commands(commands: Any) -> None:
-    """Adds ``export``, ``import`` and ``verify`` to the commands of a parser."""
+    """Adds ``export``, ``import``, ``merge`` and ``verify`` to the commands of a parser."""
+    text = "put datasets of one task together by links to their files, without copying steps"
+    command = commands.add_parser("merge", help=text, description=text)
+    command.set_defaults(function=merge)
+    command.add_argument("dir", type=local_path, help="the first dataset")
+    command.add_argument("others", type=local_path, nargs="+", help="the others")
+    command.add_argument("--out", type=local_path, required=True, help="the new dataset")
     text = "play the recorded actions again and compare every frame; exit status 3 if one differs"
     command = commands.add_parser("verify", help=text, description=text)
     command.set_defaults(function=verify)
