@@ -8,7 +8,7 @@ from typing import Any
 from rollout.api import Exporter, Importer
 from rollout.configuration.document import parse_set
 from rollout.configuration.plugins import build_plugin, options_of
-from rollout.data import Dataset, merging
+from rollout.data import Dataset, merging, pushing
 from rollout.data.formats import import_dataset
 from rollout.errors import DatasetError, InputError
 from rollout.files import local_path
@@ -72,8 +72,19 @@ def merge(args: argparse.Namespace) -> int:
     return 0
 
 
+def push(args: argparse.Namespace) -> int:
+    count = pushing.push(args.dir, args.address)
+    _tell(f"{args.address}: {count} files")
+    return 0
+
+
 def add_commands(commands: Any) -> None:
-    """Adds ``export``, ``import``, ``merge`` and ``verify`` to the commands of a parser."""
+    """Adds the commands of this module to those of a parser."""
+    text = "copy a dataset, or the folder of an export, to a folder or an address of fsspec"
+    command = commands.add_parser("push", help=text, description=text)
+    command.set_defaults(function=push)
+    command.add_argument("dir", type=local_path, help="the dataset, or an exported folder")
+    command.add_argument("address", help="a new folder, or e.g. s3://bucket/name")
     text = "put datasets of one task together by links to their files, without copying steps"
     command = commands.add_parser("merge", help=text, description=text)
     command.set_defaults(function=merge)
