@@ -22,6 +22,8 @@ from rollout.host.processes import marked_processes, owner_mark
 from rollout.testing.compare import copy_frame, random_start
 from rollout.testing.report import Skipped
 
+_MOST_CORNERS = 64  # values of one column that are played
+
 Call: TypeAlias = Callable[[Instance], Frame]
 """A call of an instance, with its arguments."""
 
@@ -201,12 +203,12 @@ class Trial:
         shutil.rmtree(self.root, ignore_errors=True)
 
 
-def corner_actions(space: spaces.Dict, width: int, *, most: int = 64) -> list[Columns]:
+def corner_actions(space: spaces.Dict, width: int) -> list[Columns]:
     """Returns the bounds of every action and each value of discrete ones, ``(width, ...)``."""
     rng = np.random.default_rng(0)
     out = []
     for key, leaf in space.spaces.items():
-        for value in _corners(leaf)[:most]:
+        for value in _corners(leaf)[:_MOST_CORNERS]:
             action = sample(space, width, rng)
             action[key] = np.broadcast_to(value, action[key].shape).astype(action[key].dtype)
             out.append(action)
