@@ -54,10 +54,16 @@ class GroupCache:
     def read(
         self, ref: EpisodeRef, start: int, stop: int, columns: Sequence[Column]
     ) -> dict[str, Array]:
-        """Returns copies of decoded columns of steps ``start`` to ``stop`` (exclusive)."""
+        """Returns copies of decoded columns of steps ``start`` to ``stop`` (exclusive).
+
+        Raises:
+            DatasetError: the dataset does not have them all, or a value is damaged.
+        """
         parts: dict[str, list[Array]] = {column.name: [] for column in columns}
+        found = 0
         for shard, low, high in ref.rows(start, stop):
             for begin, end in _groups_of(self._bounds(shard), low, high):
+                found += min(high, end) - max(low, begin)
                 rows = slice(max(low - begin, 0), min(high, end) - begin)
                 group = self._group(shard, begin, end, columns)
                 for column, values in zip(columns, group, strict=True):
@@ -65,9 +71,14 @@ class GroupCache:
                     if not isinstance(part, np.ndarray):
                         part = decode_column(column, [part])
                     parts[column.name].append(part)
+        if columns and found != stop - start:
+            raise DatasetError(
+                f"episode {ref.episode} has {ref.length} steps by its index, and of steps {start} "
+                f"to {stop} the dataset has {found}; run: gamut dataset doctor"
+            )
         return {
-            column.name: np.concatenate(found) if found else decode_column(column, [])
-            for column, found in zip(columns, parts.values(), strict=True)
+            column.name: np.concatenate(own) if own else decode_column(column, [])
+            for column, own in zip(columns, parts.values(), strict=True)
         }
 
     def clear(self) -> None:

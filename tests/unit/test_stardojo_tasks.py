@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bridges.stardojo.commands import arities, message, parse_call, setup_values
-from bridges.stardojo.rules import farmer
+from bridges.stardojo.rules.registry import DID
 from bridges.stardojo.rules.valley import Valley
 from bridges.stardojo.task_table import lite, load_files
 from rollout.config import BridgeConfig
@@ -188,7 +188,7 @@ def test_stories_that_tasks_start_have_an_end(number, ends):
     valley = Valley("save_farming", 1)
     valley.setup("start_quest", (number,))
     assert number in {each.id for each in valley.world.quests}
-    farmer.did(valley.world, *ends)
+    DID.call(valley.world, *ends, 1)
     assert not any(each.id == number and not each.done for each in valley.world.quests)
 
 

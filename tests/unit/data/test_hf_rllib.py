@@ -52,6 +52,9 @@ def test_rllib_needs_one_observation(tmp_path):
         exported(Rllib("rgb"), tmp_path / "d", tmp_path / "out")
 
 
+@pytest.mark.filterwarnings(
+    "ignore:.use_push_based_shuffle:DeprecationWarning"
+)  # RLlib 2.60 sets it
 @pytest.mark.ray
 @pytest.mark.slow
 @pytest.mark.parametrize("key", ["position", "rgb"])
