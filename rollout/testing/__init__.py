@@ -9,7 +9,11 @@ The suites return a ``Report`` and need no test framework::
     check_bridge(MyBridge()).raise_if_failed()
 """
 
-from rollout.testing.algorithm_checks import check_algorithm, check_group_algorithm
+from rollout.testing.algorithm_checks import (
+    check_algorithm,
+    check_group_algorithm,
+    check_step_algorithm,
+)
 from rollout.testing.bridge_checks import check_bridge
 from rollout.testing.evaluator_checks import check_evaluator
 from rollout.testing.exporter_checks import FakeExporter, check_exporter
@@ -40,6 +44,7 @@ __all__ = [
     "check_recorder",
     "check_splits",
     "check_state_space",
+    "check_step_algorithm",
     "make_fragments",
     "rows_of",
 ]

@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 
 from rollout.api import (
+    ACTION,
+    OBSERVATION,
     Algorithm,
     Bridge,
     Columns,
@@ -19,6 +21,7 @@ from rollout.api import (
     GroupAlgorithm,
     PlayedEpisode,
     Progress,
+    StepAlgorithm,
 )
 from rollout.testing.fragments import make_fragments
 from rollout.testing.report import Report, Suite, require
@@ -233,4 +236,150 @@ def _advantages(algorithm: GroupAlgorithm) -> str:
 def _same_advantages(algorithm: GroupAlgorithm) -> str:
     one, other = (_found(algorithm, _episodes()) for _ in range(2))
     require(one == other, f"expected {one} again, got {other}")
+    return "bit for bit"
+
+
+_NEEDS = frozenset({"reward", "return", "next"})
+
+
+@dataclass
+class _StepCase:
+    """An algorithm for recorded steps, and two batches of sequences ``(T, N, ...)``."""
+
+    algorithm: StepAlgorithm
+    recipe: Any
+    bridge: Bridge
+    evaluator: EvaluatorRecipe | None
+
+    @cached_property
+    def batches(self) -> list[Columns]:
+        spec = self.bridge.spec
+        fragments = make_fragments(
+            2,
+            length=_STEPS,
+            width=_WIDTH,
+            bridge=self.bridge,
+            policy=self.recipe,
+            evaluator=self.evaluator,
+        )
+        made = []
+        for fragment in fragments:
+            seen = {k: fragment.observations[k] for k in self.recipe.reads(spec.observation_space)}
+            batch: Columns = {f"{OBSERVATION}/{k}": v for k, v in seen.items()}
+            batch |= {f"{ACTION}/{k}": v for k, v in fragment.actions.items()}
+            batch |= {"first": fragment.first, "valid": fragment.valid}
+            if self.algorithm.needs & {"reward", "return"}:
+                batch |= {"reward": fragment.reward, "terminated": fragment.terminated}
+            if "return" in self.algorithm.needs:
+                batch["return"] = fragment.reward[::-1].cumsum(0)[::-1].astype(np.float32)
+            if "next" in self.algorithm.needs:
+                batch |= {f"next/{k}": np.roll(v, -1, axis=0) for k, v in seen.items()}
+            made.append(batch)
+        return made
+
+    def network(self) -> Any:
+        spec = self.bridge.spec
+        return self.recipe.network(spec.observation_space, spec.action_space, seed=0)
+
+    def updated(self, *, restored: bool = False) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Returns the weights after both batches, and the last figures.
+
+        With ``restored``, a second learner with the state of the first learns from the last one.
+        """
+        network = self.network()
+        learner, figures = self.algorithm.learner(network), dict[str, float]()
+        memory = self.memory(network)
+        for number, batch in enumerate(self.batches):
+            if restored and number:
+                state, network = copy.deepcopy(learner.state()), copy.deepcopy(network)
+                learner = self.algorithm.learner(network)
+                learner.restore(state)
+            progress = Progress(number, number, len(self.batches), seed=0)
+            figures, memory = learner.update(batch, memory or self.memory(network), progress)
+        return {k: v.numpy() for k, v in network.state_dict().items()}, figures
+
+    def memory(self, network: Any) -> dict[str, Any]:
+        weights = next(network.parameters())
+        return {k: weights.new_zeros(_WIDTH, network.memory_size) for k in network.memory_keys}
+
+
+def check_step_algorithm(
+    algorithm: StepAlgorithm,
+    recipe: Any,
+    bridge: Bridge,
+    *,
+    evaluator: EvaluatorRecipe | None = None,
+    timeout_s: float = 60.0,
+) -> Report:
+    """Returns whether an algorithm that learns from a dataset keeps its contract.
+
+    Args:
+        algorithm: the algorithm.
+        recipe: recipe of a policy with a network.
+        bridge: a game that is cheap to launch in this process.
+        evaluator: an evaluator of the game; by default one for ``FakeBridge``.
+        timeout_s: timeout of each check, in seconds.
+    """
+    checks = {
+        "options": _step_options,
+        "updates": _step_updates,
+        "measures without learning": _step_measures,
+        "same batches, same weights": _step_repeats,
+        "state is whole": _step_restores,
+    }
+    suite = Suite(f"algorithm {type(algorithm).__name__}", timeout_s)
+    return suite.run(checks, _StepCase(algorithm, recipe, bridge, evaluator), required="options")
+
+
+def _step_options(case: _StepCase) -> str:
+    algorithm = case.algorithm
+    require(dataclasses.is_dataclass(algorithm), f"{algorithm!r} is not a dataclass")
+    found = algorithm.learns_from
+    require(found == "actions", f"learns_from: expected actions, got {found!r}")
+    missing = [n for n in ("epochs", "minibatch", "bptt") if not hasattr(algorithm, n)]
+    require(not missing, f"options are missing: {', '.join(missing)}; inherit OfflineOptions")
+    unknown = sorted(algorithm.needs - _NEEDS)
+    require(not unknown, f"needs: unknown {', '.join(unknown)}; valid: {', '.join(sorted(_NEEDS))}")
+    return ", ".join(sorted(algorithm.needs)) or "needs nothing more"
+
+
+def _step_updates(case: _StepCase) -> str:
+    before = {k: v.numpy().copy() for k, v in case.network().state_dict().items()}
+    after, figures = case.updated()
+    require(any((before[k] != after[k]).any() for k in before), "no weight has changed")
+    require(all(np.isfinite(v).all() for v in after.values()), "a weight is not finite")
+    wrong = [k for k, v in figures.items() if not isinstance(v, float)]
+    require(not wrong, f"figures: expected floats, got others as {', '.join(wrong)}")
+    require("loss" in figures, f"figures: expected loss among them, got {', '.join(figures)}")
+    return ", ".join(figures)
+
+
+def _step_measures(case: _StepCase) -> str:
+    network = case.network()
+    learner = case.algorithm.learner(network)
+    state = copy.deepcopy(learner.state())
+    before = {k: v.clone() for k, v in network.state_dict().items()}
+    figures, _ = learner.measure(case.batches[0], case.memory(network))
+    changed = [k for k, v in network.state_dict().items() if (v != before[k]).any()]
+    require(not changed, f"weights have changed: {', '.join(changed[:3])}")
+    require(_equal(state, learner.state()), "the state has changed")
+    return ", ".join(figures)
+
+
+def _equal(one: Any, other: Any) -> bool:
+    """True if nested mappings and lists of numbers and tensors are equal."""
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(_equal(one[k], other[k]) for k in one)
+    if isinstance(one, list | tuple):
+        return len(one) == len(other) and all(map(_equal, one, other))
+    return bool(np.all(np.asarray(one == other)))
+
+
+def _step_repeats(case: _StepCase) -> str:
+    _same(case.updated(), case.updated())
+    return "bit for bit"
+
+
+def _step_restores(case: _StepCase) -> str:
+    _same(case.updated(), case.updated(restored=True))
     return "bit for bit"

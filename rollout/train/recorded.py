@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rollout.api import Array, Columns
-from rollout.data import Dataset, EpisodeRef
+from rollout.data import Dataset, EpisodeRef, returns_to_go
 from rollout.data.schema import column_name
 from rollout.train.batch import ACTION, OBSERVATION
 from rollout.train.replay import NEXT
@@ -48,7 +48,8 @@ class StepColumns:
         episode = dataset.read(ref, list(names.values()))
         columns: Columns = {key: episode.columns[name] for key, name in names.items()}
         if "return" in self.needs:
-            columns["return"] = returns_to_go(columns["reward"], self.gamma)
+            returns = returns_to_go(columns["reward"], self.gamma)
+            columns["return"] = returns.astype(np.float32)
         if "next" in self.needs:
             for key in self.reads:
                 seen = columns[OBSERVATION + key]
@@ -58,16 +59,6 @@ class StepColumns:
                     [seen[1:], np.asarray(final, seen.dtype)[None]]
                 )
         return columns
-
-
-def returns_to_go(rewards: Array, gamma: float) -> NDArray[np.float32]:
-    """Returns the discounted sum of the rewards from each step of an episode on, ``(T,)``."""
-    out = np.empty(len(rewards), np.float64)
-    total = 0.0
-    for t in range(len(rewards) - 1, -1, -1):
-        total = float(rewards[t]) + gamma * total
-        out[t] = total
-    return out.astype(np.float32)
 
 
 @dataclass(frozen=True)

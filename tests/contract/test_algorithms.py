@@ -7,9 +7,11 @@ import pytest
 from bridges.blockworld import BlockworldBridge
 from bridges.gymnasium import GymnasiumBridge
 from policies.actor_critic import ActorCriticPolicy, QNetworkPolicy
+from rollout.api import Progress
 from rollout.evaluators import GameReward
-from rollout.testing import FakeBridge, check_algorithm
+from rollout.testing import FakeBridge, check_algorithm, check_step_algorithm
 from rollout.train.off_policy import Appo, Dagger, Dqn, Sac
+from rollout.train.offline_config import Bc, Iql, Marwil
 from rollout.train.ppo import Ppo
 from rollout.train.ppo.learner import PpoLearner
 from tests.ray.toy_cloning import Cloning
@@ -56,6 +58,41 @@ def test_dagger_keeps_the_contract():
     bridge = BlockworldBridge(oracle="hunt_sheep")
     policy = ActorCriticPolicy(hidden=(8,), columns=("rgb",))
     check_algorithm(Dagger(**REPLAY), policy, bridge, evaluator=GameReward()).raise_if_failed()
+
+
+@pytest.mark.parametrize("memory", ["none", "gru"])
+@pytest.mark.parametrize("algorithm", [Bc(), Marwil()], ids=["bc", "marwil"])
+def test_what_learns_from_sequences_keeps_the_contract(algorithm, memory):
+    policy = ActorCriticPolicy(hidden=(8,), columns=("position",), memory=memory, memory_size=4)
+    check_step_algorithm(algorithm, policy, BRIDGE).raise_if_failed()
+
+
+def test_iql_keeps_the_contract():
+    check_step_algorithm(Iql(), POLICY, BRIDGE).raise_if_failed()
+
+
+@dataclass(frozen=True)
+class Careless(Iql):
+    """IQL with one thing wrong."""
+
+    fault: str = ""
+
+    def learner(self, network):
+        learner = super().learner(network)
+        if self.fault == "forgets":
+            learner.restore = lambda state: None
+        elif self.fault == "learns":
+            progress = Progress(0, 0, 1, seed=0)
+            learner.measure = lambda batch, memory: learner.update(batch, memory, progress)
+        return learner
+
+
+@pytest.mark.parametrize(
+    ("fault", "check"),
+    [("forgets", "state is whole"), ("learns", "measures without learning")],
+)
+def test_what_is_wrong_with_learning_from_steps_is_found(fault, check):
+    assert check in check_step_algorithm(Careless(fault=fault), POLICY, BRIDGE).names("failed")
 
 
 @dataclass(frozen=True)
