@@ -23,6 +23,7 @@ from rollout.config import RunConfig, resolved
 from rollout.errors import (
     BudgetExhausted,
     GamutError,
+    InputError,
     PluginError,
     RayUnavailable,
     no_exit,
@@ -171,6 +172,8 @@ class Job:
             if what := "" if isinstance(error, GamutError) else lost_after(error):
                 log.debug("the error that followed", exc_info=error)
                 return f"{what}. Saved: {end('ended short')}; continue with --resume"
+            if isinstance(error, InputError):  # nothing was launched
+                raise
             try:
                 end("ended short")
             except Exception:  # the first error is reported, and it may have caused this one

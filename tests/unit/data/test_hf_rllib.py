@@ -52,9 +52,8 @@ def test_rllib_needs_one_observation(tmp_path):
         exported(Rllib("rgb"), tmp_path / "d", tmp_path / "out")
 
 
-@pytest.mark.filterwarnings(
-    "ignore:.use_push_based_shuffle:DeprecationWarning"
-)  # RLlib 2.60 sets it
+# RLlib 2.60 sets options that Ray Data retired.
+@pytest.mark.filterwarnings("ignore:.use_[a-z0-9_]+. is deprecated:DeprecationWarning")
 @pytest.mark.ray
 @pytest.mark.slow
 @pytest.mark.parametrize("key", ["position", "rgb"])

@@ -199,7 +199,7 @@ def test_floats_of_a_plain_box_are_read_as_they_are(key, most, scaled):
     space = spaces.Dict({key: spaces.Box(-most, most, (2,), np.float32)})
     (entry,) = entries(space)
     assert np.isfinite(entry.low).all() == scaled
-    assert ("as they are" in entry.told()) != scaled
+    assert ("as they are" in entry.describe()) != scaled
 
 
 def test_columns_are_chosen_and_called_symbols_by_name():
