@@ -44,10 +44,11 @@ def arguments(about: str | None) -> argparse.ArgumentParser:
 
 
 def command() -> str:
-    """Returns the command that runs this program."""
+    """Returns the command that runs this program, without folders of this machine."""
+    given = [Path(x).name if Path(x).is_absolute() else x for x in sys.argv[1:]]
     spec = sys.modules["__main__"].__spec__
     name = spec.name.removesuffix(".__main__") if spec else Path(sys.argv[0]).name
-    return shlex.join(["python", "-m", name, *sys.argv[1:]])
+    return shlex.join(["python", "-m", name, *given])
 
 
 def header(title: str) -> str:

@@ -1,6 +1,6 @@
 """Compares DQN and SAC with Stable-Baselines3's, with the same settings.
 
-    python -m benchmarks.science.off_policy run FOLDER      # half an hour; goes on where it was
+    python -m benchmarks.science.off_policy run FOLDER      # goes on where it was
     python -m benchmarks.science.off_policy report FOLDER
 
 Both see the same environments, play as many steps for each gradient step and have networks of the

@@ -149,6 +149,7 @@ class ReplayLearner(MinibatchLearner):
         rows = valid_rows(batch)
         if len(rows["first"]):
             self._buffer.add({k: v for k, v in rows.items() if k != "first"})
+        skipped = self._skipped
         size, totals = self._buffer.size, dict[str, list[Tensor]]()
         # Decided by steps played, as other learners decide: all take equally many steps.
         if progress.env_steps + self._options.batch < self._options.warmup:
@@ -163,8 +164,15 @@ class ReplayLearner(MinibatchLearner):
                 for name, value in figures.items():
                     totals.setdefault(name, []).append(value.detach())
         means = {name: float(torch.stack(values).mean()) for name, values in totals.items()}
-        skipped = sum(each.skipped for each in self._optimizers.values())
-        return {**means, "skipped_steps": float(skipped), "buffer_steps": float(size)}
+        return {
+            **means,
+            "skipped_steps": float(self._skipped - skipped),
+            "buffer_steps": float(size),
+        }
+
+    @property
+    def _skipped(self) -> int:
+        return sum(each.skipped for each in self._optimizers.values())
 
     def state(self) -> dict[str, Any]:
         """Returns the steps in the buffer beside the rest."""

@@ -41,7 +41,7 @@ def learn_offline(
 
     Raises:
         InputError: the configuration is invalid, or there are too few demonstrations.
-        KeyboardInterrupt: it was told to stop; whole epochs are saved.
+        KeyboardInterrupt: it was told to stop; whole parts of epochs are saved.
     """
     with Dataset(config.dataset) as dataset:
         _check_policy(config)

@@ -197,7 +197,7 @@ class PartReader:
         before = np.cumsum(lengths) - lengths
         cuts = np.searchsorted(before, np.arange(1, self.parts) * lengths.sum() / self.parts)
         steps = np.arange(1, self.parts)
-        cuts = np.clip(np.maximum.accumulate(np.maximum(cuts, steps) - steps) + steps, None, None)
+        cuts = np.maximum.accumulate(np.maximum(cuts, steps) - steps) + steps
         cuts = np.minimum(cuts, len(order) - self.parts + steps)
         return [self._refs[n] for n in np.split(order, cuts)[part]]
 

@@ -165,3 +165,15 @@ def test_appo_learns_as_ppo_does_from_the_newest_weights():
     progress = Progress(0, 0, 100, seed=0)
     assert learner.update(batch, progress)["ratio"] == pytest.approx(1.0, abs=1e-5)
     assert learner.update({**batch, "logp": batch["logp"] + 1.0}, progress)["ratio"] < 0.5
+
+
+def test_skipped_steps_are_those_of_the_update():
+    network = QNetworkPolicy(hidden=(4,)).network(SEEN, CHOICES, seed=0)
+    options = Dqn(batch=16, minibatch=8, passes=1.0, memory=16, warmup=0)
+    learner = options.learner(network, references={}, reduce_gradients=None)
+    broken = bandit(CHOICES, lambda at, columns: np.full(16, np.nan), count=16)
+    whole = bandit(CHOICES, lambda at, columns: np.zeros(16), count=16)
+    found = [
+        learner.update(b, Progress(n, 16 * n, 100, seed=0)) for n, b in enumerate([broken, whole])
+    ]
+    assert [figures["skipped_steps"] for figures in found] == [2.0, 0.0]
