@@ -28,7 +28,8 @@ from rollout.api import (
 )
 from rollout.cli import Session
 from rollout.config import CollectConfig
-from rollout.data import Dataset, DatasetWriter, describe_dataset
+from rollout.data import Dataset, DatasetWriter, Manifest, describe_dataset
+from rollout.data.sizes import SizeEstimate, in_units
 from rollout.errors import ConfigError
 from rollout.host import PlayOptions
 from rollout.host.fleets import Fleet, TuningHints, check_inference, open_fleet
@@ -37,7 +38,7 @@ from rollout.host.schedule import Schedule
 from rollout.job import Job, open_job
 from rollout.monitor import Monitor, given_up
 from rollout.observe.progress import share
-from rollout.run_directory import RunDirectory, as_begun, versions
+from rollout.run_directory import as_begun, folder_of, versions
 from rollout.tally import Tally
 from rollout.tasks import bridge_and_task
 
@@ -93,6 +94,46 @@ class CollectPlan:
             play=PlayOptions(c.fragment.steps, c.fragment.seconds, c.explore, c.host.retries),
         )
 
+    def manifest(self, run: str = "") -> Manifest:
+        """Returns the description of the dataset of a run."""
+        c = self.config
+        named = {"auto": "raw", "jpeg": f"jpeg:{c.recording.quality}"}
+        return describe_dataset(
+            self.bridge.spec,
+            self.task,
+            bridge=c.bridge.name,
+            bridge_options=c.bridge.options,
+            policy=c.policy.name,
+            policy_options=c.policy.options,
+            extras=self.extras,
+            codec=named.get(c.recording.codec, c.recording.codec),
+            codecs={k: named.get(v, v) for k, v in c.recording.codecs.items()},
+            details=c.recording.details,
+            code_version=str(versions()["gamut"]),
+            run=run,
+        )
+
+    def size(self) -> SizeEstimate | None:
+        """Returns what the recording will take; None without one.
+
+        Raises:
+            InputError: the disk has no room for it.
+        """
+        c = self.config
+        if not c.recording.enabled:
+            return None
+        folder = folder_of(c.output) / "dataset"
+        size = SizeEstimate.of(
+            self.manifest(),
+            folder,
+            episodes=c.episodes,
+            env_steps=c.env_steps,
+            limit_steps=self.task.limits.steps,
+            budget_bytes=c.recording.disk_budget,
+        )
+        size.require_room(c.recording.shard_bytes, folder)
+        return size
+
 
 def collect(
     config: CollectConfig, session: Session, *, watch: Callable[[Fragment], None] | None = None
@@ -109,12 +150,24 @@ def collect(
         KeyboardInterrupt: a signal arrived; what was played is saved.
     """
     plan = CollectPlan.make(as_begun(config, resume=session.resume))
+    size = plan.size()
     needs_ray = bool(config.actors or config.inference.actors)
     with open_job("collect", plan.config, session, needs_ray=needs_ray) as job:
         recorder = None
-        if config.recording.enabled:
-            recorder = job.stack.enter_context(_recorder(plan, job.run))
-        collection = _Collection(plan, job, recorder)
+        if size is not None:
+            log.info("%s", size)
+            recorder = job.stack.enter_context(
+                DatasetWriter(
+                    job.run.dataset,
+                    plan.manifest(job.run.run_id),
+                    fsync=config.recording.fsync,
+                    shard_bytes=config.recording.shard_bytes,
+                )
+            )
+        collection = _Collection(plan, job, recorder, size)
+        if missing := collection.full():
+            collection.conclude("ended short")
+            return missing
         if collection.done:
             log.info("nothing is left to do: %s", collection.conclude("done"))
             return None
@@ -134,8 +187,15 @@ def collect(
 class _Collection:
     """One session of a collection: its loop and its results."""
 
-    def __init__(self, plan: CollectPlan, job: Job, recorder: DatasetWriter | None) -> None:
-        self._plan, self._job, self._recorder = plan, job, recorder
+    def __init__(
+        self,
+        plan: CollectPlan,
+        job: Job,
+        recorder: DatasetWriter | None,
+        size: SizeEstimate | None,
+    ) -> None:
+        self._plan, self._job, self._recorder, self._size = plan, job, recorder, size
+        self._full: str | None = None
         config = plan.config
         steps, finished, attempts = 0, frozenset[int](), dict[int, int]()
         if recorder is not None:  # what earlier sessions of the run recorded
@@ -159,6 +219,19 @@ class _Collection:
         """True if a budget is used up."""
         return self._share() >= 1.0
 
+    def full(self) -> str | None:
+        """Returns a sentence if the disk budget is used up before the run is done, else None."""
+        budget = self._plan.config.recording.disk_budget
+        if self._recorder is None or budget is None or self.done:
+            return None
+        if self._recorder.fills(budget):
+            self._full = (
+                f"the disk budget is used up: {in_units(self._recorder.nbytes)} of "
+                f"{in_units(budget)}; to go on, raise recording.disk_budget_gb and add --resume. "
+                f"Saved: {self._state}"
+            )
+        return self._full
+
     def _share(self) -> float:
         c, t = self._plan.config, self._tally
         return share((t.episodes, c.episodes), (t.env_steps, c.env_steps))
@@ -179,9 +252,9 @@ class _Collection:
             for fragment in fleet.play(self._schedule):
                 for observe in observers:
                     observe(fragment)
-                if self.done or stop.requested:
+                if self.done or self.full() or stop.requested:
                     break
-        return given_up(
+        return self._full or given_up(
             len(fleet.news.abandoned),
             self._plan.config.host.retries,
             f"; raise it if the game fails now and then, not in these states alone). Saved: "
@@ -190,10 +263,16 @@ class _Collection:
 
     def conclude(self, status: str) -> str:
         """Closes the recording and writes ``summary.json``; returns a status sentence."""
-        if self._recorder is None:
+        recording: dict[str, object] = {}
+        if self._recorder is None or self._size is None:
             results = self._tally.results()
         else:
             self._recorder.close()
+            recording = {
+                "bytes": self._recorder.nbytes,
+                "estimate": self._size.describe(),
+                "ended": self._full,
+            }
             with Dataset(self._job.run.dataset) as dataset:
                 results = self._tally.results(dataset)
         if self.monitor.end():
@@ -203,35 +282,10 @@ class _Collection:
             protocol=_protocol(self._plan),
             results=results,
             session=self._tally.session(),
+            recording=recording,
             **self.monitor.decided,
         )
         return self._state
-
-
-def _recorder(plan: CollectPlan, run: RunDirectory) -> DatasetWriter:
-    c = plan.config
-    quality = c.recording.quality
-    named = {"auto": "raw", "jpeg": f"jpeg:{quality}"}
-    manifest = describe_dataset(
-        plan.bridge.spec,
-        plan.task,
-        bridge=c.bridge.name,
-        bridge_options=c.bridge.options,
-        policy=c.policy.name,
-        policy_options=c.policy.options,
-        extras=plan.extras,
-        codec=named.get(c.recording.codec, c.recording.codec),
-        codecs={k: named.get(v, v) for k, v in c.recording.codecs.items()},
-        details=c.recording.details,
-        code_version=str(versions()["gamut"]),
-        run=run.run_id,
-    )
-    return DatasetWriter(
-        run.dataset,
-        manifest,
-        fsync=c.recording.fsync,
-        shard_bytes=c.recording.shard_mb << 20,
-    )
 
 
 def _protocol(plan: CollectPlan) -> dict[str, object]:

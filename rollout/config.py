@@ -102,6 +102,22 @@ class RecordingConfig(Section):
     fsync: Literal["never", "episode", "shard"] = key(
         "shard", "When to call fsync: never, after every episode, or after every shard."
     )
+    disk_budget_gb: float | None = key(
+        None,
+        "Size of the dataset on disk at which the run ends; null for no limit.",
+        unit="GB",
+        gt=0,
+    )
+
+    @property
+    def shard_bytes(self) -> int:
+        """``shard_mb`` in bytes."""
+        return self.shard_mb << 20
+
+    @property
+    def disk_budget(self) -> int | None:
+        """``disk_budget_gb`` in bytes."""
+        return None if self.disk_budget_gb is None else round(self.disk_budget_gb * 1e9)
 
 
 class WandbConfig(Section):
@@ -208,6 +224,7 @@ class CollectConfig(FleetConfig):
         *FleetConfig.may_change,
         "recording.shard_mb",
         "recording.fsync",
+        "recording.disk_budget_gb",
         *(f"policy.{name}" for name in OF_MODELS),
     )
     may_grow: ClassVar[tuple[str, ...]] = ("episodes", "env_steps")

@@ -19,12 +19,14 @@ from rollout.data.layout import Layout, full_disk_named, writing
 from rollout.data.manifest import Manifest, differences, now, read_manifest, write_manifest
 from rollout.data.roll import Roller, adopt, roll
 from rollout.data.rows import RowEncoder
+from rollout.data.sizes import dataset_bytes
 from rollout.errors import DatasetError, OutOfTurnError
 from rollout.files import sync_file
 
 Fsync = Literal["never", "episode", "shard"]
 SHARD_BYTES = 64 << 20
 _GROWTH = 8  # game frames become 6 to 60 times smaller in a shard
+_FULL = 0.95  # share of a budget; with more, the last shards would have a few rows each
 _BATCH_BYTES = 256 << 20  # decoded; a larger fragment is journalled in several batches
 
 _log = logging.getLogger(__name__)
@@ -90,6 +92,31 @@ class DatasetWriter(AbstractContextManager["DatasetWriter"]):
         self._encoder = RowEncoder(self.manifest, manifest.policy)
         fsynced = fsync != "never"
         self._roller = Roller(lambda n: roll(self.layout, self.manifest, n, fsync=fsynced))
+        self._counted = 0  # bytes of all files but the open journal
+        self._count()
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the shards and journals."""
+        return self._counted + (0 if self._journal is None else self._journal.nbytes)
+
+    def fills(self, budget: int) -> bool:
+        """Returns True if the dataset takes nearly all of ``budget`` bytes.
+
+        Journals become shards before that, because shards are smaller.
+
+        Raises:
+            DiskFullError: the disk is full.
+            OutOfTurnError: the writer was closed, or has failed before.
+        """
+        if self.nbytes < _FULL * budget:
+            return False
+        self._require_open()
+        with self._guarded("writing shards of"):
+            self._submit()
+            self._roller.wait(0)
+            self._count()
+        return self.nbytes >= _FULL * budget
 
     def append(self, fragment: Fragment) -> None:
         """Journals the steps of a fragment.
@@ -152,6 +179,7 @@ class DatasetWriter(AbstractContextManager["DatasetWriter"]):
             if self._failed is None:
                 self._submit()
                 self._roller.wait(0)
+                self._count()
         finally:
             self._roller.close()
             if self._journal is not None:
@@ -167,6 +195,10 @@ class DatasetWriter(AbstractContextManager["DatasetWriter"]):
             self._journal.close()
             self._journal = None
             self._roller.submit(self._number)
+            self._count()
+
+    def _count(self) -> None:
+        self._counted = dataset_bytes(self.layout)
 
     def _require_open(self) -> None:
         if self._closed:
