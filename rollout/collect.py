@@ -28,7 +28,8 @@ from rollout.api import (
 )
 from rollout.cli import Session
 from rollout.config import CollectConfig
-from rollout.data import Dataset, DatasetWriter, Manifest, describe_dataset
+from rollout.data import Dataset, DatasetWriter, EpisodeRef, Manifest, describe_dataset
+from rollout.data.quotas import QuotaRecorder, Quotas, read_dropped
 from rollout.data.sizes import SizeEstimate, in_units
 from rollout.errors import ConfigError
 from rollout.host import PlayOptions
@@ -76,6 +77,7 @@ class CollectPlan:
         config = config.model_copy(update={"bridge": bridge_config, "width": width})
         states = config.state_set.take(task.state_space)
         check_inference(policy, config.inference)
+        Quotas(config.quotas)  # refuses conditions that are none
         # Built once here, so that a policy that does not fit is refused before any launch.
         built = policy.build(bridge.spec, task, seed=config.seed)
         return cls(config, bridge, task, states, policy, dict(built.extras))
@@ -123,10 +125,11 @@ class CollectPlan:
         if not c.recording.enabled:
             return None
         folder = folder_of(c.output) / "dataset"
+        most = [c.episodes, sum(c.quotas.values()) if c.quotas else None]
         size = SizeEstimate.of(
             self.manifest(),
             folder,
-            episodes=c.episodes,
+            episodes=min((n for n in most if n is not None), default=None),
             env_steps=c.env_steps,
             limit_steps=self.task.limits.steps,
             budget_bytes=c.recording.disk_budget,
@@ -169,8 +172,10 @@ def collect(
             collection.conclude("ended short")
             return missing
         if collection.done:
-            log.info("nothing is left to do: %s", collection.conclude("done"))
-            return None
+            missing = collection.unmet
+            state = collection.conclude("ended short" if missing else "done")
+            log.info("nothing is left to do: %s", state)
+            return missing
         job.report(mirrored={})
         with job.ray() as stack:
             opening = open_fleet(
@@ -197,10 +202,21 @@ class _Collection:
         self._plan, self._job, self._recorder, self._size = plan, job, recorder, size
         self._full: str | None = None
         config = plan.config
+        self._quotas = Quotas(config.quotas)
+        self._keep: QuotaRecorder | None = None
         steps, finished, attempts = 0, frozenset[int](), dict[int, int]()
-        if recorder is not None:  # what earlier sessions of the run recorded
+        if recorder is not None:  # what earlier sessions of the run recorded, or dropped
             with Dataset(job.run.dataset) as dataset:
                 steps, (finished, newest) = dataset.counts.steps, dataset.finished()
+                for ref in dataset.episodes():
+                    self._quotas.count(ref)
+            if config.quotas:
+                dropped = read_dropped(job.run.dropped)
+                steps += sum(ref.length for ref in dropped)
+                finished |= {ref.episode for ref in dropped}
+                self._keep = job.stack.enter_context(
+                    QuotaRecorder(recorder, self._quotas, job.run.dropped)
+                )
             attempts = {e: a + 1 for e, a in newest.items() if e not in finished}
         self._tally = Tally(env_steps=steps, episodes=len(finished), keeps=recorder is None)
         self.monitor = Monitor(
@@ -216,8 +232,19 @@ class _Collection:
 
     @property
     def done(self) -> bool:
-        """True if a budget is used up."""
+        """True if a budget is used up, or every quota is met."""
         return self._share() >= 1.0
+
+    @property
+    def unmet(self) -> str | None:
+        """A sentence if a budget is used up before every quota is met, else None."""
+        unmet = self._quotas.unmet()
+        if not unmet or not self.done:
+            return None
+        return (
+            f"a budget is used up before every quota is met: there are {unmet}; raise episodes or "
+            f"env_steps and add --resume. Saved: {self._state}"
+        )
 
     def full(self) -> str | None:
         """Returns a sentence if the disk budget is used up before the run is done, else None."""
@@ -234,7 +261,8 @@ class _Collection:
 
     def _share(self) -> float:
         c, t = self._plan.config, self._tally
-        return share((t.episodes, c.episodes), (t.env_steps, c.env_steps))
+        parts = [(t.episodes, c.episodes), (t.env_steps, c.env_steps)]
+        return share(*parts, *([self._quotas.progress] if c.quotas else []))
 
     @property
     def _state(self) -> str:
@@ -245,7 +273,7 @@ class _Collection:
         stop = self._job.stop
         observers: list[Callable[[Fragment], None]] = [self.monitor.observe]
         if self._recorder is not None:
-            observers.insert(0, self._recorder.append)
+            observers.insert(0, (self._keep or self._recorder).append)
         if watch is not None:
             observers.append(watch)
         with stop.deferred():
@@ -254,11 +282,15 @@ class _Collection:
                     observe(fragment)
                 if self.done or self.full() or stop.requested:
                     break
-        return self._full or given_up(
-            len(fleet.news.abandoned),
-            self._plan.config.host.retries,
-            f"; raise it if the game fails now and then, not in these states alone). Saved: "
-            f"{self._state}",
+        return (
+            self._full
+            or self.unmet
+            or given_up(
+                len(fleet.news.abandoned),
+                self._plan.config.host.retries,
+                f"; raise it if the game fails now and then, not in these states alone). Saved: "
+                f"{self._state}",
+            )
         )
 
     def conclude(self, status: str) -> str:
@@ -271,10 +303,15 @@ class _Collection:
             recording = {
                 "bytes": self._recorder.nbytes,
                 "estimate": self._size.describe(),
-                "ended": self._full,
+                "ended": self._full or self.unmet,
             }
+            dropped: list[EpisodeRef] = []
+            if self._keep is not None:
+                self._keep.close()
+                dropped = read_dropped(self._job.run.dropped)
+                recording |= {"quotas": self._quotas.counts, "dropped": len(dropped)}
             with Dataset(self._job.run.dataset) as dataset:
-                results = self._tally.results(dataset)
+                results = self._tally.results(dataset, dropped)
         if self.monitor.end():
             self.monitor.show(last=True)
         self._job.write_summary(

@@ -20,7 +20,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BeforeValidator, PlainSerializer, model_validator
+from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 
 from rollout.configuration.document import (
     load_config,
@@ -225,6 +225,7 @@ class CollectConfig(FleetConfig):
         "recording.shard_mb",
         "recording.fsync",
         "recording.disk_budget_gb",
+        "quotas",
         *(f"policy.{name}" for name in OF_MODELS),
     )
     may_grow: ClassVar[tuple[str, ...]] = ("episodes", "env_steps")
@@ -237,6 +238,12 @@ class CollectConfig(FleetConfig):
     env_steps: int | None = key(
         None, "Steps to play; null for no limit.", unit="steps of single slots", gt=0
     )
+    quotas: dict[str, Annotated[int, Field(gt=0)]] = key(
+        dict,
+        "Episodes wanted by condition, e.g. {success: 100}; the run ends when all are there, and "
+        "steps of other episodes are dropped.",
+        unit="episodes",
+    )
     explore: bool = key(
         True, "Whether the policy samples actions; false takes the most likely action."
     )
@@ -245,5 +252,8 @@ class CollectConfig(FleetConfig):
     @model_validator(mode="after")
     def _bounded(self) -> CollectConfig:
         if self.episodes is None and self.env_steps is None:
-            raise ValueError("the run would never end; set episodes, env_steps, or both")
+            more = "; quotas may never be met" if self.quotas else ""
+            raise ValueError(f"the run would never end; set episodes, env_steps, or both{more}")
+        if self.quotas and not self.recording.enabled:
+            raise ValueError("quotas count recorded episodes; set recording.enabled=true")
         return self

@@ -8,6 +8,7 @@
     run.log         the log
     summary.json    the results, written at the end
     dataset/        the recorded dataset
+    dropped.jsonl   results of the episodes that quotas did not need
     checkpoints/    the trained weights
     videos/         the videos
     tables/         samples of the calls of models, if the policy calls any
@@ -73,6 +74,7 @@ class RunDirectory:
         self.config_file, self.summary_file = path / _CONFIG, path / SUMMARY
         self.metrics, self.log = path / METRICS, path / LOG
         self.dataset, self.checkpoints = path / "dataset", path / "checkpoints"
+        self.dropped = path / "dropped.jsonl"
         self.videos, self.wandb = path / "videos", path / "wandb"
 
     @classmethod

@@ -189,9 +189,17 @@ class Tally:
             brief["lost"] = self.lost.total()
         return brief
 
-    def results(self, dataset: Dataset | None = None) -> dict[str, Any]:
-        """Returns the results of all sessions, which a dataset holds; without one, of this one."""
+    def results(
+        self, dataset: Dataset | None = None, dropped: Iterable[EpisodeRef] = ()
+    ) -> dict[str, Any]:
+        """Returns the results of all sessions, which a dataset holds; without one, of this one.
+
+        Args:
+            dataset: the dataset of the run.
+            dropped: episodes whose steps were not recorded.
+        """
         rows = self._results if dataset is None else [_row(e) for e in dataset.episodes()]
+        rows = [*rows, *map(_row, dropped)]
         return {
             "episodes": len(rows),
             "env_steps": sum(length for *_, length in rows),

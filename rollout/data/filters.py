@@ -93,6 +93,9 @@ class EpisodeFilter:
     Args:
         text: the condition; every episode fulfils an empty one.
 
+    Attributes:
+        uses_scores: whether it depends on the scores of a judge.
+
     Raises:
         UnknownNameError: a name is unknown.
         DatasetError: it is no such expression, or a run of a judge cannot be read.
@@ -100,6 +103,7 @@ class EpisodeFilter:
 
     def __init__(self, text: str) -> None:
         self.text = text.strip()
+        self.uses_scores = False
         self._matches: _Value = lambda _: True
         if self.text:
             kind, self._matches, _ = self._build(_parse(self.text))
@@ -199,6 +203,7 @@ class EpisodeFilter:
         if not 1 <= len(arguments) <= 2 or [type(each) for each in given] != [str] * len(arguments):
             shown = ", ".join(map(ast.unparse, arguments))
             raise self._wrong("expected score('RUN') or score('RUN', 'CRITERION')", f"({shown})")
+        self.uses_scores = True
         scores = _scores(*map(str, given))
         return lambda r: scores.get(r.episode, float("nan"))
 

@@ -90,7 +90,7 @@ class JournalWriter:
 
     def append(self, batch: pa.RecordBatch, losses: Sequence[LossRecord]) -> None:
         """Passes a batch to the operating system; after an OSError, call ``close``."""
-        ends = self._ends + _finished(batch)
+        ends = self._ends + finished_in(batch)
         note = Note(0, self._rows, self._rows + batch.num_rows, self._ends, ends)
         about = {NOTE_KEY: note.text()}
         if losses:
@@ -141,8 +141,8 @@ def _without_metadata(schema: pa.Schema) -> pa.Schema:
     return pa.schema([each.remove_metadata() for each in schema])
 
 
-def _finished(batch: pa.RecordBatch) -> int:
-    """The number of episodes that are finished in a batch."""
+def finished_in(batch: pa.RecordBatch) -> int:
+    """Returns the number of episodes that are finished in a batch."""
     names = {"terminated", "truncated"} & set(batch.schema.names)
     return sum(int(pc.sum(batch.column(name)).as_py() or 0) for name in names)
 

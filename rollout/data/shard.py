@@ -80,7 +80,7 @@ class ShardWriter:
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Adds rows. A row group is written whenever enough have come."""
-        ends = _chunk_ends(batch)
+        ends = chunk_ends(batch)
         start = 0
         while start < batch.num_rows:
             need = self._target - self._waiting_rows
@@ -118,8 +118,8 @@ def _leaf(column: Column) -> str:
     return f"{column.name}.list.element" if column.codec.name == "list" else column.name
 
 
-def _chunk_ends(batch: pa.RecordBatch) -> NDArray[np.int64]:
-    """One past the last row of every stretch of rows of one episode."""
+def chunk_ends(batch: pa.RecordBatch) -> NDArray[np.int64]:
+    """Returns one past the last row of every stretch of rows of one episode, in a batch of rows."""
     episode, attempt = (batch.column(name).to_numpy() for name in ("episode", "attempt"))
     changes = (episode[1:] != episode[:-1]) | (attempt[1:] != attempt[:-1])
     return np.concatenate([np.flatnonzero(changes) + 1, [batch.num_rows]])

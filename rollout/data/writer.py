@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import socket
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -14,11 +14,11 @@ import pyarrow as pa
 
 from rollout.api import Fragment, Recorder
 from rollout.data.card import write_card
-from rollout.data.journal import JournalCompression, JournalWriter
+from rollout.data.journal import JournalCompression, JournalWriter, finished_in
 from rollout.data.layout import Layout, full_disk_named, writing
 from rollout.data.manifest import Manifest, differences, now, read_manifest, write_manifest
 from rollout.data.roll import Roller, adopt, roll
-from rollout.data.rows import RowEncoder
+from rollout.data.rows import LossRecord, RowEncoder
 from rollout.data.sizes import dataset_bytes
 from rollout.errors import DatasetError, OutOfTurnError
 from rollout.files import sync_file
@@ -126,8 +126,16 @@ class DatasetWriter(AbstractContextManager["DatasetWriter"]):
             DiskFullError: the disk is full; the fragment was not recorded, everything before it is.
             OutOfTurnError: the writer was closed, or has failed before.
         """
+        self.append_rows(*self.encode(fragment))
+
+    def encode(self, fragment: Fragment) -> tuple[pa.RecordBatch, list[LossRecord]]:
+        """Returns the steps of a fragment and its lost episodes; raises like ``append``."""
         self._require_open()
-        batch, losses = self._encoder.encode(fragment), self._encoder.losses(fragment)
+        return self._encoder.encode(fragment), self._encoder.losses(fragment)
+
+    def append_rows(self, batch: pa.RecordBatch, losses: Sequence[LossRecord]) -> None:
+        """Journals steps and lost episodes as ``encode`` returns them; raises like ``append``."""
+        self._require_open()
         if batch.num_rows == 0 and not losses:
             return
         with self._guarded("journalling into"):
@@ -139,7 +147,7 @@ class DatasetWriter(AbstractContextManager["DatasetWriter"]):
                 self._journal = JournalWriter(path, self.manifest.schema, self._compression)
             for part, is_last in _parts(batch, self.manifest.row_bytes):
                 self._journal.append(part, losses if is_last else ())
-            if self._fsync == "episode" and (len(fragment.final_index) or losses):
+            if self._fsync == "episode" and (finished_in(batch) or losses):
                 self._journal.sync()
             if self._journal.nbytes >= self._journal_bytes:
                 self._submit()
