@@ -220,7 +220,11 @@ class _Collection:
             attempts = {e: a + 1 for e, a in newest.items() if e not in finished}
         self._tally = Tally(env_steps=steps, episodes=len(finished), keeps=recorder is None)
         self.monitor = Monitor(
-            job, self._tally, self._share, TuningHints(plan.hosting(), config.actors)
+            job,
+            self._tally,
+            self._share,
+            TuningHints(plan.hosting(), config.actors),
+            self._figures,
         )
         self._schedule = Schedule(
             plan.states,
@@ -268,6 +272,11 @@ class _Collection:
     def _state(self) -> str:
         return f"{self._tally.episodes} episodes, {self._tally.env_steps} steps"
 
+    def _figures(self) -> dict[str, float]:
+        """What the recording takes, for a line of metrics."""
+        figures = self._recorder.figures() if self._recorder else {}
+        return {f"recording/{name}": value for name, value in figures.items()}
+
     def play(self, fleet: Fleet, watch: Callable[[Fragment], None] | None) -> str | None:
         """Plays until a budget is used up, a signal arrives or no game is left."""
         stop = self._job.stop
@@ -301,7 +310,7 @@ class _Collection:
         else:
             self._recorder.close()
             recording = {
-                "bytes": self._recorder.nbytes,
+                **self._recorder.figures(),
                 "estimate": self._size.describe(),
                 "ended": self._full or self.unmet,
             }

@@ -37,6 +37,7 @@ class Monitor:
         tally: the totals of the run.
         done: returns the share of the run that is done.
         advice: looks at the metrics; None for none.
+        figures: returns more values of a line.
 
     Attributes:
         tally: the totals.
@@ -45,9 +46,15 @@ class Monitor:
     """
 
     def __init__(
-        self, job: Job, tally: Tally, done: Callable[[], float], advice: TuningHints | None = None
+        self,
+        job: Job,
+        tally: Tally,
+        done: Callable[[], float],
+        advice: TuningHints | None = None,
+        figures: Callable[[], Mapping[str, object]] = dict,
     ) -> None:
         self._job, self.tally, self._done, self._advice = job, tally, done, advice
+        self._figures = figures
         self._fleet: Fleet | None = None
         self._inference: InferenceActors | None = None
         self._values: dict[str, float] = {}  # of the inference actors
@@ -84,7 +91,8 @@ class Monitor:
         tally, done = self.tally, self._done()
         if self._inference is not None:
             self._values = self._inference.values()
-        line = {**tally.metrics(), "done": done, **self._values, **(values or {})}
+        line = {**tally.metrics(), "done": done, **self._values, **self._figures()}
+        line |= values or {}
         if self._advice is not None:
             self._advice.update(line)
         shown = {**(media or {}), **tally.media(self._job.run, last=last)}

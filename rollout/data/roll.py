@@ -9,6 +9,7 @@ missing or duplicated.
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
@@ -235,12 +236,18 @@ def open_before(layout: Layout, number: int) -> Runs:
 
 
 class Roller:
-    """Rolls journals by ``work``, in its own thread, with at most one waiting."""
+    """Rolls journals by ``work``, in its own thread, with at most one waiting.
+
+    Attributes:
+        waits: how often ``submit`` had to wait, since the disk is slower than what is recorded.
+        waited_s: for how long, in all.
+    """
 
     def __init__(self, work: Callable[[int], object]) -> None:
         self._work = work
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="dataset-roll")
         self._pending: dict[int, Future[object]] = {}
+        self.waits, self.waited_s = 0, 0.0
 
     @property
     def numbers(self) -> list[int]:
@@ -249,7 +256,10 @@ class Roller:
 
     def submit(self, number: int) -> None:
         """Queues a closed journal; waits while two are queued, and raises like ``wait``."""
+        began = time.monotonic()
+        self.waits += sum(not future.done() for future in self._pending.values()) > 1
         self.wait(1)
+        self.waited_s += time.monotonic() - began
         self._pending[number] = self._thread.submit(self._work, number)
 
     def wait(self, most: int) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import socket
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import replace
@@ -34,6 +35,9 @@ _log = logging.getLogger(__name__)
 
 class DatasetWriter(AbstractContextManager["DatasetWriter"]):
     """Records fragments into one dataset directory, new or existing.
+
+    Memory is bounded however slow the disk is: ``append`` writes in the calling thread, at most two
+    journals wait to become shards, and a third waits for one of them.
 
     Once ``append`` has returned, every step of the fragment survives a crash of this process; once
     ``flush`` has, also a crash of the machine. A writer that failed refuses to continue, because an
@@ -92,6 +96,7 @@ class DatasetWriter(AbstractContextManager["DatasetWriter"]):
         self._encoder = RowEncoder(self.manifest, manifest.policy)
         fsynced = fsync != "never"
         self._roller = Roller(lambda n: roll(self.layout, self.manifest, n, fsync=fsynced))
+        self._append_s = 0.0
         self._counted = 0  # bytes of all files but the open journal
         self._count()
 
@@ -99,6 +104,21 @@ class DatasetWriter(AbstractContextManager["DatasetWriter"]):
     def nbytes(self) -> int:
         """Bytes of the shards and journals."""
         return self._counted + (0 if self._journal is None else self._journal.nbytes)
+
+    def figures(self) -> dict[str, float]:
+        """Returns what the recording takes.
+
+        Returns:
+            ``bytes`` of the dataset; ``write_s``, seconds that ``append`` took in this process;
+            ``wait_s``, those of them in which it waited for the shards of earlier journals, and
+            ``waits``, how often it did. Collection stands still meanwhile.
+        """
+        return {
+            "bytes": float(self.nbytes),
+            "write_s": self._append_s,
+            "wait_s": self._roller.waited_s,
+            "waits": float(self._roller.waits),
+        }
 
     def fills(self, budget: int) -> bool:
         """Returns True if the dataset takes nearly all of ``budget`` bytes.
@@ -131,14 +151,15 @@ class DatasetWriter(AbstractContextManager["DatasetWriter"]):
     def encode(self, fragment: Fragment) -> tuple[pa.RecordBatch, list[LossRecord]]:
         """Returns the steps of a fragment and its lost episodes; raises like ``append``."""
         self._require_open()
-        return self._encoder.encode(fragment), self._encoder.losses(fragment)
+        with self._timed():
+            return self._encoder.encode(fragment), self._encoder.losses(fragment)
 
     def append_rows(self, batch: pa.RecordBatch, losses: Sequence[LossRecord]) -> None:
         """Journals steps and lost episodes as ``encode`` returns them; raises like ``append``."""
         self._require_open()
         if batch.num_rows == 0 and not losses:
             return
-        with self._guarded("journalling into"):
+        with self._timed(), self._guarded("journalling into"):
             if self._journal is None:
                 # Counted, not listed: while a roll moves its files from folder to folder, a list
                 # of one folder after another may miss them all, and the number would be used twice.
@@ -204,6 +225,12 @@ class DatasetWriter(AbstractContextManager["DatasetWriter"]):
             self._journal = None
             self._roller.submit(self._number)
             self._count()
+
+    @contextmanager
+    def _timed(self) -> Iterator[None]:
+        began = time.monotonic()
+        yield
+        self._append_s += time.monotonic() - began
 
     def _count(self) -> None:
         self._counted = dataset_bytes(self.layout)
