@@ -68,6 +68,12 @@ def assert_same(one, other):
             assert left.final_details == right.final_details
 
 
+def runs(python):
+    """Returns True if a Python can be started."""
+    done = subprocess.run([python, "-c", ""], capture_output=True, timeout=60, check=False)
+    return done.returncode == 0
+
+
 def python_with(*requirements, version="3.12"):
     """Returns the Python of an environment with these packages; skips where there can be none."""
     name = sha256(" ".join((version, *requirements)).encode()).hexdigest()[:12]
@@ -76,9 +82,10 @@ def python_with(*requirements, version="3.12"):
     if (folder / "ready").exists():
         return python
     uv = Path(sys.executable).with_name("uv")
-    found = shutil.which(f"python{version}") or next(
-        iter(sorted(Path.home().glob(f".pyenv/versions/{version}.*/bin/python"))), None
-    )
+    places = [shutil.which(f"python{version}")]
+    places += sorted(Path.home().glob(f".pyenv/versions/{version}.*/bin/python"))
+    # Pyenv has a command for every version that it knows, which fails where it is not selected.
+    found = next((place for place in places if place and runs(place)), None)
     if not uv.exists() or found is None:
         pytest.skip(f"needs uv and Python {version} for {', '.join(requirements)}")
     CACHE.mkdir(parents=True, exist_ok=True)

@@ -9,6 +9,7 @@ from rollout.data import Dataset
 from rollout.data.formats.hugging_face import HuggingFace
 from rollout.data.formats.rllib import Rllib
 from rollout.errors import DatasetError, UnknownNameError
+from rollout.host.session import ray_session
 
 
 def exported(exporter, path, out):
@@ -65,8 +66,7 @@ def test_rllib_clones_a_policy_from_an_export(tmp_path, key):
     make(tmp_path / "d", {key: spaces.Box(-1, 1, (3,)) if key == "position" else PLAIN["rgb"]})
     count = exported(Rllib(), tmp_path / "d", tmp_path / "out")
     # RLlib reads by two actors beside its tasks; with fewer CPUs it waits for ever.
-    ray.init(num_cpus=8, include_dashboard=False, log_to_driver=False)
-    try:
+    with ray_session(num_cpus=8):
         rows = ray.data.read_parquet(str(tmp_path / "out/data")).take_all()
         assert len(rows) == count
         with Dataset(tmp_path / "d") as dataset:
@@ -92,5 +92,3 @@ def test_rllib_clones_a_policy_from_an_export(tmp_path, key):
             algorithm = config.build_algo()
             assert algorithm.train()["learners"]
             algorithm.stop()
-    finally:
-        ray.shutdown()
