@@ -14,7 +14,8 @@ from typing import Any
 
 from rollout.api import Exporter, Outcome
 from rollout.cli import fail
-from rollout.commands.dataset_formats import FILTER, add_commands
+from rollout.commands import dataset_formats, dataset_select, dataset_statistics
+from rollout.commands.dataset_arguments import add_dataset, add_filter
 from rollout.configuration.plugins import build_plugin
 from rollout.data import (
     Dataset,
@@ -160,9 +161,9 @@ def _parser() -> argparse.ArgumentParser:
     ):
         command = commands.add_parser(name, help=text, description=text)
         command.set_defaults(function=function)
-        command.add_argument("dir", type=local_path, help="the dataset, or its run directory")
+        add_dataset(command)
         if function in (info, actions, calls):
-            command.add_argument("--filter", default="", help=FILTER)
+            add_filter(command)
         if function is play:
             command.add_argument(
                 "episode", type=int, nargs="?", help="its number; by default the best episode"
@@ -187,7 +188,8 @@ def _parser() -> argparse.ArgumentParser:
                 choices=("trl", "verl"),
                 help="names of the token ids in .jsonl, which each line must have then",
             )
-    add_commands(commands)
+    for module in (dataset_select, dataset_statistics, dataset_formats):
+        module.add_commands(commands)
     return parser
 
 

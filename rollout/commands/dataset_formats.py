@@ -6,6 +6,7 @@ import argparse
 from typing import Any
 
 from rollout.api import Exporter, Importer
+from rollout.commands.dataset_arguments import add_dataset, add_filter, add_out
 from rollout.configuration.document import parse_set
 from rollout.configuration.plugins import build_plugin, options_of
 from rollout.data import Dataset, merging, pushing
@@ -20,8 +21,6 @@ SET_ASIDE = 3
 """Exit status if something was left out, or differs."""
 
 _MOST_SHOWN = 20  # flaws; all are in the file
-
-FILTER = "only these episodes, e.g. 'success and return > 5' (docs/dataset.md)"
 
 
 def export(args: argparse.Namespace) -> int:
@@ -90,18 +89,18 @@ def add_commands(commands: Any) -> None:
     command.set_defaults(function=merge)
     command.add_argument("dir", type=local_path, help="the first dataset")
     command.add_argument("others", type=local_path, nargs="+", help="the others")
-    command.add_argument("--out", type=local_path, required=True, help="the new dataset")
+    add_out(command)
     text = "play the recorded actions again and compare every frame; exit status 3 if one differs"
     command = commands.add_parser("verify", help=text, description=text)
     command.set_defaults(function=verify)
-    command.add_argument("dir", type=local_path, help="the dataset, or its run directory")
+    add_dataset(command)
     command.add_argument("episode", type=int, nargs="?", help="its number; by default all")
     text = "write all episodes that have a result in another format"
     command = _command(commands, "export", text, "exporters")
     command.set_defaults(function=export)
-    command.add_argument("dir", type=local_path, help="the dataset, or its run directory")
+    add_dataset(command)
     command.add_argument("--to", required=True, choices=names("exporters"), help="the format")
-    command.add_argument("--filter", default="", help=FILTER)
+    add_filter(command)
     command.add_argument("out", type=local_path, help="the file or folder to write")
     _add_set(command)
     text = "make a dataset of episodes in another format; exit status 3 if some are left out"

@@ -6,19 +6,64 @@ dataset cards; without them, that library tries to read every file of the folder
 
 from __future__ import annotations
 
+import hashlib
+import re
 from collections.abc import Iterable
 
 from rollout.data.layout import Layout
 from rollout.data.manifest import Manifest
 from rollout.data.schema import Column
-from rollout.files import write_atomically
+from rollout.errors import DatasetError
+from rollout.files import read_document, write_atomically
 from rollout.reports import render, table
+
+_BEGIN, _END = "<!-- gamut statistics", "<!-- end of gamut statistics -->"
+_STATISTICS = re.compile(rf"{_BEGIN} ([0-9a-f]+) -->(.*?){_END}\n?", re.DOTALL)
 
 
 def write_card(layout: Layout, manifest: Manifest) -> None:
     """Writes ``README.md`` unless there is one: people may edit it."""
     if not layout.card.exists():
         write_atomically(layout.card, card(manifest))
+
+
+def refresh_card(layout: Layout, manifest: Manifest, statistics: str) -> None:
+    """Puts statistics into ``README.md``, in place of those that this function wrote before.
+
+    Everything else in the file stays as it is; without a file, the card is written first.
+
+    Args:
+        layout: the dataset.
+        manifest: its description.
+        statistics: Markdown.
+
+    Raises:
+        DatasetError: the earlier statistics were edited, or the file cannot be read.
+    """
+    write_card(layout, manifest)
+    try:
+        text = read_document(layout.card).decode()
+    except (OSError, UnicodeDecodeError) as error:
+        raise DatasetError(f"cannot read {layout.card}: {error}") from error
+    found = list(_STATISTICS.finditer(text))
+    if any(_digest(each[2]) != each[1] for each in found) or len(found) != text.count(_BEGIN):
+        raise DatasetError(
+            f"{layout.card}: the statistics were edited; remove the lines <!-- gamut statistics "
+            f"... --> around them to keep your text, or remove the section"
+        )
+    body = f"\n{statistics.strip()}\n"
+    section = f"{_BEGIN} {_digest(body)} -->{body}{_END}\n"
+    if found:
+        start, stop = found[0].span()
+        text = text[:start] + section + text[stop:]
+    else:
+        text = f"{text.rstrip()}\n\n{section}"
+    write_atomically(layout.card, text)
+
+
+def _digest(text: str) -> str:
+    """By which a section is known that nobody edited; editors change white space."""
+    return hashlib.sha256(" ".join(text.split()).encode()).hexdigest()[:16]
 
 
 def card(manifest: Manifest) -> str:

@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from rollout.data.card import write_card
-from rollout.data.layout import Layout, full_disk_named, writer_of
-from rollout.data.manifest import Manifest, differences, now, read_manifest, write_manifest
+from rollout.data.layout import Layout
+from rollout.data.manifest import Manifest, differences, now, read_manifest
+from rollout.data.new_folder import new_dataset, new_folder, require_closed
 from rollout.data.reader import Dataset
-from rollout.data.roll import collect, is_sealed, publish
+from rollout.data.roll import collect, publish
 from rollout.data.shard import ShardReader
 from rollout.errors import DatasetError
 from rollout.files import temporary
@@ -36,32 +36,17 @@ def merge(sources: Sequence[Path], target: Path) -> int:
             something else than the first, or episodes of the same number.
         DiskFullError: the disk is full.
     """
-    if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise DatasetError(f"{target} exists; a merge overwrites nothing, name a new folder")
     layouts = [Layout.find(path) for path in sources]
-    manifest = _joined(layouts)
-    _require_closed(layouts)
-    _require_different(layouts)
-    new = Layout(temporary(target))
-    if new.root.exists():
-        shutil.rmtree(new.root)  # of a merge that was killed
-    try:
-        new.root.mkdir(parents=True)
-        new.create()
-        with full_disk_named(target, "writing"):
-            write_manifest(new, manifest)
-            write_card(new, manifest)
-            count = 0
-            for layout in layouts:
-                for number in layout.numbers("data"):
-                    _add(layout, number, new, count)
-                    count += 1
-        if target.exists():
-            target.rmdir()
-        new.root.rename(target)
-    except BaseException:
-        shutil.rmtree(new.root, ignore_errors=True)
-        raise
+    with new_folder(target) as root:
+        manifest = _joined(layouts)
+        for layout in layouts:
+            require_closed(layout)
+        _require_different(layouts)
+        new, count = new_dataset(root, manifest), 0
+        for layout in layouts:
+            for number in layout.numbers("data"):
+                link_shard(layout, number, new, count)
+                count += 1
     return count
 
 
@@ -78,23 +63,6 @@ def _joined(layouts: Sequence[Layout]) -> Manifest:
     return replace(first, sessions=sessions, damaged=damaged, created=now())
 
 
-def _require_closed(layouts: Sequence[Layout]) -> None:
-    for layout in layouts:
-        if writer := writer_of(layout):
-            raise DatasetError(f"{layout.root} is being written by {writer}; wait until it is done")
-        if layout.numbers("journal"):
-            raise DatasetError(
-                f"{layout.root} has journals of a run that was killed; first run: "
-                f"gamut dataset repair {layout.root}"
-            )
-        for number in layout.numbers("data"):
-            if not is_sealed(layout, number):
-                raise DatasetError(
-                    f"{layout.data(number)} is damaged or not sealed; run: "
-                    f"gamut dataset doctor {layout.root}"
-                )
-
-
 def _require_different(layouts: Sequence[Layout]) -> None:
     """Checks that no episode is there twice: steps hold its number, and are not copied."""
     counts: Counter[int] = Counter()
@@ -108,7 +76,8 @@ def _require_different(layouts: Sequence[Layout]) -> None:
         raise DatasetError(f"episodes of the same number are in two datasets: {named}{more}")
 
 
-def _add(source: Layout, number: int, target: Layout, new: int) -> None:
+def link_shard(source: Layout, number: int, target: Layout, new: int) -> None:
+    """Adds a shard to another dataset under a new number, by a link where there can be one."""
     shard = target.data(new)
     try:
         os.link(source.data(number), temporary(shard))

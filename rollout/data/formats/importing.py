@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -30,11 +29,11 @@ from rollout.api import (
 from rollout.api.fragment import EpisodeResult
 from rollout.data.layout import Layout
 from rollout.data.manifest import Manifest, now
+from rollout.data.new_folder import new_folder
 from rollout.data.schema import ACTION, EXTRA, OBSERVATION, SIGNAL, Column, column_name
 from rollout.data.space_json import space_from_json
 from rollout.data.writer import DatasetWriter
 from rollout.errors import DatasetError
-from rollout.files import temporary
 
 FLAWS = "import.jsonl"
 """File in ``quarantine/`` of the new dataset, a line for each episode that was left out."""
@@ -81,27 +80,14 @@ def import_dataset(importer: Importer, source: Path, target: Path, *, form: str)
         DatasetError: the target exists, the source is not of this format, or no episode is whole.
         DiskFullError: the disk is full.
     """
-    if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise DatasetError(f"{target} exists; an import overwrites nothing, name a new folder")
     if not source.exists():
         raise DatasetError(f"there is no {source}; check the path")
-    spec = importer.describe(source)
-    manifest = manifest_of(spec, form, source)
-    new = temporary(target)
-    if new.exists():
-        shutil.rmtree(new)  # of an import that was killed
-    new.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        imported = _write(importer, source, new, manifest)
+    with new_folder(target) as root:
+        spec = importer.describe(source)
+        imported = _write(importer, source, root, manifest_of(spec, form, source))
         if imported.episodes == 0:
             said = "; ".join(map(str, imported.flaws[:3])) or "there is none"
             raise DatasetError(f"no episode of {source} is whole: {said}")
-        if target.exists():
-            target.rmdir()
-        new.rename(target)
-    except BaseException:
-        shutil.rmtree(new, ignore_errors=True)
-        raise
     return imported
 
 

@@ -44,11 +44,11 @@ from rollout.data.formats.lerobot_names import (
     features_of,
     finals_of,
 )
-from rollout.data.formats.statistics import Running
 from rollout.data.reader import Dataset
 from rollout.data.refs import Episode, EpisodeRef
 from rollout.data.schema import FINAL as FINAL_OBSERVATION
 from rollout.data.schema import Column
+from rollout.data.statistics import QUANTILES, Levels, Running
 
 _CHUNK_FILES, _FILE_MB = 1000, 100
 _INDEXED = json.dumps(
@@ -107,7 +107,7 @@ class _Export:
     rows: int = 0
     files: int = 0
     about: list[dict[str, Any]] = field(default_factory=list)
-    total: dict[str, Running] = field(default_factory=dict)
+    total: dict[str, Running | Levels] = field(default_factory=dict)
 
     def write(self, refs: Sequence[EpisodeRef]) -> None:
         manifest = self.dataset.manifest
@@ -139,7 +139,7 @@ class _Export:
         number: int,
         ref: EpisodeRef,
     ) -> None:
-        first, stats = self.rows, dict[str, Running]()
+        first, stats = self.rows, dict[str, Running | Levels]()
         for window in pieces_of(self.dataset, ref, [c.name for c in features.values()]):
             own = self._own(ref, number, window.start, len(window.columns["reward"]))
             arrays = []
@@ -244,17 +244,22 @@ def _feature(column: Column) -> dict[str, Any]:
     return {"dtype": dtype, "shape": list(column.shape) or [1], "names": None}
 
 
-def _stats(column: Column, values: Array) -> Running:
+def _stats(column: Column, values: Array) -> Running | Levels:
     if is_image(column):
-        return Running.of_images(values if values.ndim == 4 else values[..., None])
+        return Levels.of(values if values.ndim == 4 else values[..., None])
     return Running.of(values.reshape(len(values), -1) if values.ndim == 1 else values)
 
 
-def _add(stats: dict[str, Running], name: str, found: Running) -> None:
-    stats[name] = stats[name].joined(found) if name in stats else found
+def _add(stats: dict[str, Running | Levels], name: str, found: Running | Levels) -> None:
+    known = stats.get(name)
+    stats[name] = found if known is None else known.joined(found)  # type: ignore[arg-type]
 
 
-def _stats_json(found: Running) -> dict[str, Any]:
-    """The statistics as LeRobot has them: those of images are ``(C, 1, 1)``."""
+def _stats_json(found: Running | Levels) -> dict[str, Any]:
+    """The statistics as LeRobot has them: those of images are ``(C, 1, 1)``, 255 counting as 1."""
     arrays = {"min": found.low, "max": found.high, "mean": found.mean, "std": found.std}
+    for share, values in zip(QUANTILES, found.quantiles(), strict=True):
+        arrays[f"q{round(share * 100):02d}"] = values
+    if isinstance(found, Levels):
+        arrays = {name: values[:, None, None] / 255.0 for name, values in arrays.items()}
     return {**{k: v.tolist() for k, v in arrays.items()}, "count": [found.count]}

@@ -3,6 +3,7 @@
 import json
 import shutil
 
+import cv2
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -112,7 +113,21 @@ def test_statistics_are_those_of_the_data(folder):
     found = stats["observation.state"]
     for name, want in (("min", values.min(0)), ("mean", values.mean(0)), ("std", values.std(0))):
         np.testing.assert_allclose(found[name], want, rtol=1e-6)
+    shares = {"q01": 0.01, "q10": 0.1, "q50": 0.5, "q90": 0.9, "q99": 0.99}
+    for name, share in shares.items():
+        np.testing.assert_allclose(found[name], np.quantile(values, share, axis=0), rtol=1e-6)
     assert found["count"] == [len(values)]
+    images = [
+        cell["bytes"] for cell in pq.read_table(folder / DATA)["observation.images.rgb"].to_pylist()
+    ]
+    pixels = np.stack([cv2.imdecode(np.frombuffer(i, np.uint8), 1)[..., ::-1] for i in images])
+    pixels = pixels.reshape(-1, 3) / 255.0
+    found = stats["observation.images.rgb"]
+    for name, want in (
+        *(("min", pixels.min(0)), ("max", pixels.max(0)), ("mean", pixels.mean(0))),
+        *((name, np.quantile(pixels, share, axis=0)) for name, share in shares.items()),
+    ):
+        np.testing.assert_allclose(np.ravel(found[name]), want, rtol=1e-6)
     assert np.shape(stats["observation.images.rgb"]["mean"]) == (3, 1, 1)
 
 

@@ -3,12 +3,20 @@
 import sys
 
 import numpy as np
+from lerobot.datasets.compute_stats import get_feature_stats
 from lerobot.datasets.lerobot_dataset import LeRobotDataset
 
 
 def by_lerobot(root):
     dataset = LeRobotDataset("gamut/test", root=root)
     assert dataset.meta.stats["action"]["count"][0] == len(dataset)
+    own = get_feature_stats(
+        np.stack([row["observation.state"] for row in dataset.hf_dataset]), axis=0, keepdims=False
+    )
+    for name, values in dataset.meta.stats["observation.state"].items():
+        # The library takes quantiles of histograms of 5000 bins.
+        spread = np.ptp([own["min"], own["max"]], axis=0).max()
+        np.testing.assert_allclose(values, own[name], atol=0.1 * spread, err_msg=name)
     rows = [dataset[i] for i in range(len(dataset))]
     seen = {}
     for name in ("rgb", "grey"):
