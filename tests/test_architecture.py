@@ -86,6 +86,7 @@ MAY_IMPORT = {
         *(f"rollout.host.{each}" for each in ("builder", "instances", "processes", "referee")),
         *CORE,
     ),
+    "rollout.testing.importer_checks": ("rollout.data", "rollout.testing.report", *CORE),
     "rollout.train": (*core_but(*JOBS, *OUTSIDE), "rollout.evaluate"),
 }
 # Classes that share more than four fields, and why; all others must declare an option once.

@@ -19,6 +19,7 @@ from rollout.testing.evaluator_checks import check_evaluator
 from rollout.testing.exporter_checks import FakeExporter, check_exporter
 from rollout.testing.fakes import FakeBridge, FakeInstance
 from rollout.testing.fragments import make_fragments
+from rollout.testing.importer_checks import FakeImporter, check_importer
 from rollout.testing.players import FakeEvaluator, FakePolicy
 from rollout.testing.policy_checks import check_policy
 from rollout.testing.recorder_checks import MemoryRecorder, check_continues, check_recorder, rows_of
@@ -30,6 +31,7 @@ __all__ = [
     "FakeBridge",
     "FakeEvaluator",
     "FakeExporter",
+    "FakeImporter",
     "FakeInstance",
     "FakePolicy",
     "MemoryRecorder",
@@ -40,6 +42,7 @@ __all__ = [
     "check_evaluator",
     "check_exporter",
     "check_group_algorithm",
+    "check_importer",
     "check_policy",
     "check_recorder",
     "check_splits",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -23,6 +24,7 @@ FACTS = ("episode", "attempt", "state", "state_set", "seed", "policy", "instance
 """Facts about an episode that an import needs; see ``SourceEpisode.about``."""
 
 _PIECE_BYTES = 16 << 20
+_MOST_NUMBERS = 1 << 26
 _DERIVED = {
     *("episode", "attempt", "step", "instance", "slot", "state", "state_set", "task", "policy"),
     *("seed", "first", "terminated", "truncated", "lost"),
@@ -90,6 +92,18 @@ def read_about(path: Path) -> dict[str, Any] | None:
     except (OSError, ValueError) as error:
         raise DatasetError(f"cannot read {path}: {error}; export the dataset again") from error
     return about
+
+
+def require_shape(shape: Sequence[int]) -> None:
+    """Checks the shape that a file of others claims, before memory is taken for it.
+
+    Raises:
+        DatasetError: a side is not positive, or a value would have over 64 million numbers.
+    """
+    if any(side < 1 for side in shape) or math.prod(shape) > _MOST_NUMBERS:
+        raise DatasetError(
+            f"expected a shape of at most {_MOST_NUMBERS:,} numbers, got {list(shape)}"
+        )
 
 
 def require_free(dataset: Dataset, out: Path, mark: str) -> None:

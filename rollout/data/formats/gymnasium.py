@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import math
+import os
+import zipfile
+import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,6 +37,7 @@ _NAMES: Mapping[str, tuple[str, ...]] = {
     "truncated": ("truncations", "truncated", "timeouts"),
     "next": ("next_observations", "next_obs"),
 }
+_DAMAGED = (EOFError, LookupError, RuntimeError, MemoryError, zipfile.BadZipFile, zlib.error)
 _NEEDED = ("observations", "actions", "rewards")
 
 
@@ -128,7 +133,7 @@ def _read(source: Path) -> dict[str, Array]:
     """
     try:
         found = _hdf5(source) if source.suffix in (".hdf5", ".h5") else _npz(source)
-    except (OSError, ValueError, EOFError, KeyError) as error:
+    except (OSError, ValueError, *_DAMAGED) as error:
         raise DatasetError(f"cannot read {source} as .npz or .hdf5: {error}") from error
     arrays = {}
     for name, others in _NAMES.items():
@@ -139,6 +144,8 @@ def _read(source: Path) -> dict[str, Array]:
             raise DatasetError(f"{source} lacks {name}; it has {', '.join(sorted(found))}")
     if not {"terminated", "truncated"} & arrays.keys():
         raise DatasetError(f"{source} has no terminations or truncations, so no episode has an end")
+    if flat := [name for name, values in arrays.items() if values.ndim == 0]:
+        raise DatasetError(f"{source}: expected a row for each step, got one number in {flat}")
     lengths = {name: len(values) for name, values in arrays.items()}
     if len(set(lengths.values())) > 1:
         raise DatasetError(f"{source}: expected arrays of one length, got {lengths}")
@@ -147,10 +154,45 @@ def _read(source: Path) -> dict[str, Array]:
     return arrays
 
 
+def _known() -> set[str]:
+    return {other for others in _NAMES.values() for other in others}
+
+
 def _npz(source: Path) -> dict[str, Array]:
-    known = {other for others in _NAMES.values() for other in others}
-    with open_file(source) as file, np.lib.npyio.NpzFile(file, allow_pickle=False) as arrays:
-        return {name: arrays[name] for name in arrays.files if name in known}
+    with open_file(source) as file, zipfile.ZipFile(file) as archive:
+        found = {n: f"{n}.npy" for n in _known() if f"{n}.npy" in archive.namelist()}
+        _require_memory(sum(_claimed(archive, member) for member in found.values()))
+        arrays = {}
+        for name, member in found.items():
+            with archive.open(member) as stream:
+                arrays[name] = np.lib.format.read_array(stream, allow_pickle=False)
+        return arrays
+
+
+def _claimed(archive: zipfile.ZipFile, member: str) -> int:
+    """Bytes of an array, which its header and the archive must agree on."""
+    with archive.open(member) as stream:
+        version = np.lib.format.read_magic(stream)
+        read = {(1, 0): "read_array_header_1_0", (2, 0): "read_array_header_2_0"}.get(version)
+        if read is None:
+            raise ValueError(f"{member}: version {version} of the format is not known")
+        shape, _, dtype = getattr(np.lib.format, read)(stream)
+        held = archive.getinfo(member).file_size - stream.tell()
+    if dtype.hasobject:
+        raise ValueError(f"{member} holds Python objects, which are not read")
+    size = math.prod(shape) * int(dtype.itemsize)
+    if size != held:
+        raise ValueError(f"{member}: expected {size} bytes of {dtype}{list(shape)}, got {held}")
+    return size
+
+
+def _require_memory(nbytes: int) -> None:
+    """Checks that the arrays fit in the memory of this machine; else a ValueError."""
+    most = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    if nbytes > most // 2:
+        raise ValueError(
+            f"its arrays take {nbytes:,} bytes, more than half the memory of this machine"
+        )
 
 
 def _hdf5(source: Path) -> dict[str, Array]:
@@ -158,10 +200,25 @@ def _hdf5(source: Path) -> dict[str, Array]:
         import h5py  # noqa: PLC0415 - optional
     except ImportError as error:
         raise DatasetError(f"h5py is missing ({error}); run: pip install gamut[formats]") from error
-    known = {other for others in _NAMES.values() for other in others}
     require_file(source)
     with h5py.File(source, "r") as file:
-        return {name: file[name][()] for name in file if name in known}
+        found = {name: file[name] for name in sorted(_known() & set(file)) if _is_own(file, name)}
+        _require_memory(sum(int(each.nbytes) for each in found.values()))
+        return {name: each[()] for name, each in found.items()}
+
+
+def _is_own(file: Any, name: str) -> bool:
+    """Whether a name is an array of numbers in the file itself; else a ValueError."""
+    import h5py  # noqa: PLC0415 - optional
+
+    if not isinstance(file.get(name, getlink=True), h5py.HardLink):
+        raise ValueError(f"{name} is a link, which is not followed")
+    array = file[name]
+    if not isinstance(array, h5py.Dataset) or array.dtype.kind not in "biuf":
+        raise ValueError(f"{name}: expected an array of numbers")
+    if array.external or array.is_virtual:
+        raise ValueError(f"{name} is in another file, which is not read")
+    return True
 
 
 def _ends(arrays: Mapping[str, Array]) -> list[int]:

@@ -113,7 +113,10 @@ def decode_column(column: Column, values: pa.ChunkedArray) -> Array:
     if isinstance(values, pa.ChunkedArray):
         values = values.chunk(0) if values.num_chunks else pa.array([], values.type)
     if is_image(column):
-        return decode(_PNG, column.dtype, column.shape, values.field("bytes"))
+        files = values.field("bytes")
+        if values.null_count or files.null_count:
+            raise DatasetError("an image is missing")
+        return decode(_PNG, column.dtype, column.shape, files)
     if column.dtype == "string":
         return decode(column.codec, "string", (), values)
     while pa.types.is_list(values.type) or pa.types.is_fixed_size_list(values.type):

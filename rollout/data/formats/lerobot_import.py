@@ -24,7 +24,7 @@ from rollout.api import (
     SourceSpec,
 )
 from rollout.data.codec import JSON
-from rollout.data.formats.common import FACTS, read_about
+from rollout.data.formats.common import FACTS, read_about, require_shape
 from rollout.data.formats.hf_features import decode_column
 from rollout.data.formats.lerobot_names import (
     ABOUT,
@@ -34,6 +34,7 @@ from rollout.data.formats.lerobot_names import (
     SUCCESS,
     TASKS,
     TIME,
+    file_of,
     finals_of,
 )
 from rollout.data.formats.video import VideoError, frames_of
@@ -46,6 +47,7 @@ from rollout.files import parse_json, read_document, require_file
 
 _DEFAULTS = (TIME, "frame_index", "episode_index", "index", "task_index")
 _ENDS = (DONE, SUCCESS)
+_OF_EPISODES = ("episode_index", "length", "data/chunk_index", "data/file_index")
 
 
 @dataclass(frozen=True)
@@ -120,7 +122,7 @@ class _Folder:
         """The tasks in words, by their index."""
         table = _read_table(self.root / TASKS)
         names = [n for n in table.column_names if n != "task_index"]
-        if "task_index" not in table.column_names or not names:
+        if "task_index" not in table.column_names or not names or table["task_index"].null_count:
             raise DatasetError(f"{self.root / TASKS}: expected task_index and a column of tasks")
         rows = zip(table["task_index"].to_pylist(), table[names[0]].to_pylist(), strict=True)
         return [str(text) for _, text in sorted(rows)]
@@ -130,7 +132,10 @@ class _Folder:
         """Features that are columns of the dataset, by their names here."""
         if self.manifest is not None and self.about is not None:
             known = {c.name: c for c in self.manifest.columns}
-            return {name: known[column] for name, column in self.about["features"].items()}
+            try:
+                return {name: known[column] for name, column in self.about["features"].items()}
+            except (LookupError, AttributeError, TypeError) as error:
+                raise DatasetError(f"{self.root / ABOUT}: features: {error!r}") from error
         found = {}
         for name, about in self.info["features"].items():
             if name in _DEFAULTS or name in _ENDS or name == "next.reward":
@@ -182,20 +187,23 @@ class _Folder:
         for path in paths:
             table = _read_table(path)
             wanted = [n for n in table.column_names if not n.startswith("stats/")]
+            if missing := sorted({*_OF_EPISODES} - {*wanted}):
+                raise DatasetError(f"{path}: lacks the columns {', '.join(missing)}")
             for batch in table.select(wanted).to_batches(max_chunksize=1024):
                 yield from batch.to_pylist()
 
     def episode(self, row: Mapping[str, Any]) -> SourceEpisode | Flaw:
-        number, name = int(row["episode_index"]), ""
+        number, name = row["episode_index"], str(self.info["data_path"])
         try:
-            name = self.info["data_path"].format(
-                chunk_index=row["data/chunk_index"], file_index=row["data/file_index"]
+            number = int(number)
+            name = file_of(
+                name, chunk_index=row["data/chunk_index"], file_index=row["data/file_index"]
             )
             table = self._rows(name, number)
             return self._made(row, name, number, table)
         except _StepError as error:
             return Flaw(error.file or name, number, error.step, str(error))
-        except UNREADABLE as error:
+        except (*UNREADABLE, MemoryError) as error:
             # A file that is missing, pages that are damaged, values of another type.
             return Flaw(name, number, None, f"cannot be read: {error}")
 
@@ -251,7 +259,7 @@ class _Folder:
 
     def _film(self, feature: str, column: Column, row: Mapping[str, Any], length: int) -> Array:
         place = {k: row[f"videos/{feature}/{k}"] for k in ("chunk_index", "file_index")}
-        name = str(self.info["video_path"]).format(video_key=feature, **place)
+        name = file_of(str(self.info["video_path"]), video_key=feature, **place)
         start = float(row[f"videos/{feature}/from_timestamp"])
         try:
             require_file(self.root / name)
@@ -315,11 +323,11 @@ def _decoded(column: Column, feature: str, values: pa.ChunkedArray) -> Array:
     """The values of a column; the step of the first image that does not decode is named."""
     try:
         return decode_column(column, values)
-    except DatasetError as error:
+    except UNREADABLE as error:
         for step in range(len(values)):
             try:
                 decode_column(column, values.slice(step, 1))
-            except DatasetError:
+            except UNREADABLE:
                 raise _StepError(f"{feature}: {error}", step) from error
         raise
 
@@ -336,6 +344,7 @@ def _read_table(path: Path) -> pa.Table:
 def _column(name: str, about: Mapping[str, Any]) -> Column:
     """The column of a feature of a folder that Gamut did not write."""
     shape, dtype = tuple(int(n) for n in about["shape"]), str(about["dtype"])
+    require_shape(shape)
     role, key = SIGNAL, name
     if name == ACTION or name.startswith("action."):
         role, key = ACTION, name.removeprefix("action.")

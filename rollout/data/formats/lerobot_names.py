@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import PurePosixPath
+from typing import Any
+
 from rollout.data.formats.common import MARK, step_columns
 from rollout.data.formats.hf_features import is_image
 from rollout.data.manifest import Manifest
@@ -23,6 +27,25 @@ OWN = tuple(
     )
 )
 """Features that LeRobot has in every dataset, and that follow from the facts about an episode."""
+
+
+_FIELD = re.compile(r"\{(\w+)(?::0?\d{0,2}d)?\}")
+
+
+def file_of(template: str, **values: Any) -> str:
+    """Returns the file that a template of ``meta/info.json`` names, relative to the folder.
+
+    Raises:
+        DatasetError: the template has other fields than these, or leaves the folder.
+    """
+    if unknown := sorted({*_FIELD.findall(template)} - values.keys()):
+        raise DatasetError(f"{INFO}: expected the fields {', '.join(values)}, got {unknown}")
+    if "{" in (rest := _FIELD.sub("", template)) or "}" in rest:
+        raise DatasetError(f"{INFO}: expected fields such as {{file_index:03d}}, got {template!r}")
+    path = PurePosixPath(template.format(**values))
+    if path.is_absolute() or ".." in path.parts:
+        raise DatasetError(f"{INFO}: expected a file within the folder, got {path}")
+    return str(path)
 
 
 def features_of(manifest: Manifest) -> dict[str, Column]:

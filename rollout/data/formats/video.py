@@ -10,6 +10,8 @@ from rollout.api import Array
 from rollout.errors import DatasetError
 from rollout.files import open_file
 
+_UNDECODABLE = (OSError, LookupError, ValueError, ArithmeticError, MemoryError)
+
 
 class VideoError(DatasetError):
     """A video that cannot be decoded; ``step`` is the first frame that is missing."""
@@ -36,9 +38,9 @@ def frames_of(path: Path, shape: tuple[int, ...], count: int, *, start_s: float 
     """
     import av  # noqa: PLC0415 - 0.1 s
 
-    frames = np.empty((count, *shape), np.uint8)
     found = 0
     try:
+        frames = np.empty((count, *shape), np.uint8)
         with open_file(path) as file, av.open(file, "r") as video:
             stream = video.streams.video[0]
             half = 0.5 / float(stream.average_rate or 30)
@@ -55,9 +57,16 @@ def frames_of(path: Path, shape: tuple[int, ...], count: int, *, start_s: float 
                     raise VideoError(said, found)
                 frames[found] = picture
                 found += 1
-    except (OSError, IndexError, ValueError) as error:
-        if isinstance(error, VideoError):
-            raise
+    except VideoError:
+        raise
+    except (
+        av.FFmpegError,
+        OSError,
+        LookupError,
+        ValueError,
+        ArithmeticError,
+        MemoryError,
+    ) as error:
         raise VideoError(f"the video does not decode: {error}", found) from error
     if found < count:
         raise VideoError(f"expected {count} frames, got {found}", found)
