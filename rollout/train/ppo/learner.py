@@ -16,11 +16,12 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import Tensor
 
 from rollout.api import Array, Progress
 from rollout.train.batch import ACTION, MEMORY, OBSERVATION, part
 from rollout.train.gae import advantages
+from rollout.train.gradients import Optimizer
 from rollout.train.ppo.options import PpoOptions, Rates
 
 log = logging.getLogger(__name__)
@@ -79,16 +80,17 @@ class PpoLearner:
         reduce_gradients: Callable[[list[Tensor]], None] | None = None,
     ) -> None:
         self.network, self.settings = network, settings
-        self.optimizer: torch.optim.Optimizer = torch.optim.AdamW(
+        self.optimizer = Optimizer(
             network.parameters(),
             lr=settings.lr,
-            eps=settings.adam_eps,
+            max_grad_norm=settings.max_grad_norm,
+            reduce_gradients=reduce_gradients,
             weight_decay=settings.weight_decay,
+            eps=settings.adam_eps,
             fused=True,
         )
         self._reference, self._reduce = reference, reduce_gradients
-        self._parameters = [p for p in network.parameters() if p.requires_grad]
-        self._device = self._parameters[0].device
+        self._device = next(network.parameters()).device
         self._bfloat16 = uses_bfloat16(settings.precision, self._device)
 
     def update(self, batch: Mapping[str, Array], progress: Progress) -> dict[str, float]:
@@ -99,11 +101,11 @@ class PpoLearner:
 
     def state(self) -> dict[str, Any]:
         """Returns the state of the optimizer."""
-        return dict(self.optimizer.state_dict())
+        return self.optimizer.state()
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Restores the state of the optimizer."""
-        self.optimizer.load_state_dict(dict(state))
+        self.optimizer.restore(state)
 
     def learn(
         self, batch: Mapping[str, Array], rates: Rates, order: np.random.Generator
@@ -122,13 +124,11 @@ class PpoLearner:
             whose gradient was not finite).
         """
         rows = self._rows(batch)
-        for group in self.optimizer.param_groups:
-            group["lr"] = rates.lr
+        self.optimizer.set_lr(rates.lr)
         self.network.train()
         totals: dict[str, Tensor] = {}
         count, norms = 0, list[float]()
         together = self.settings.accumulate  # divides the number of minibatches
-        self.optimizer.zero_grad(set_to_none=True)
         for number, (columns, memory) in enumerate(rows.minibatches(order, self.settings)):
             if columns["logp"].numel():
                 loss, figures = self._loss(columns, memory, rates)
@@ -137,34 +137,14 @@ class PpoLearner:
                     totals[key] = totals[key] + value if key in totals else value
                 count += 1
             if (number + 1) % together == 0:
-                norms += self._step()
+                norm = self.optimizer.apply()
+                norms += [] if norm is None else [norm]
         out = {key: float(value) / count for key, value in totals.items()}
         finite = [n for n in norms if math.isfinite(n)]
         skipped = len(norms) - len(finite)
         out["grad_norm"] = sum(finite) / len(finite) if finite else math.nan
         out |= {"skipped_steps": float(skipped), "explained_variance": rows.explained}
         return out
-
-    def _step(self) -> list[float]:
-        """Applies the gradients; returns their norm, or an empty list if there are none."""
-        if self._reduce is not None:
-            # Learners without rows take part too: the others wait for their gradients.
-            gradients = [
-                torch.zeros_like(p) if p.grad is None else p.grad for p in self._parameters
-            ]
-            self._reduce(gradients)
-            for parameter, gradient in zip(self._parameters, gradients, strict=True):
-                parameter.grad = gradient
-        elif all(p.grad is None for p in self._parameters):
-            return []
-        most = self.settings.max_grad_norm
-        norm = float(nn.utils.clip_grad_norm_(self._parameters, math.inf if most is None else most))
-        # One minibatch with a non-finite gradient must not end a run of days: it is skipped and
-        # counted.
-        if math.isfinite(norm):
-            self.optimizer.step()
-        self.optimizer.zero_grad(set_to_none=True)
-        return [norm]
 
     def _rows(self, batch: Mapping[str, Array]) -> _Rows:
         s = self.settings

@@ -67,7 +67,7 @@ def decided(**options):
 
 def learner_of(network, settings, **more):
     learner = PpoLearner(network, settings, **more)
-    learner.optimizer = Counted(network.parameters(), lr=0.1)
+    learner.optimizer.adam = Counted(network.parameters(), lr=0.1)
     return learner
 
 
@@ -328,7 +328,7 @@ def test_the_number_of_steps_does_not_depend_on_the_rows(memory, slots):
     figures = learn(learner, batch, lr=0.01)
     moments, *calls = calls
     assert moments == 2  # mean and mean square of the advantages
-    assert len(calls) == learner.optimizer.steps == 8
+    assert len(calls) == learner.optimizer.adam.steps == 8
     assert set(calls) == {sum(p.numel() for p in network.parameters())}
     assert all(np.isfinite(v) for v in figures.values())
     assert figures["skipped_steps"] == 0
@@ -359,7 +359,7 @@ def test_the_last_minibatches_are_never_dropped(accumulate, steps):
     network = network_of(BRIDGE, small())
     learner = learner_of(network, settings_of(minibatches=3, epochs=2, accumulate=accumulate))
     learn(learner, a_batch(network), lr=0.01)
-    assert learner.optimizer.steps == steps
+    assert learner.optimizer.adam.steps == steps
     assert all(p.grad is None for p in network.parameters())
 
 
@@ -373,7 +373,7 @@ def test_a_gradient_that_is_not_finite_is_skipped_and_counted():
     before = copy.deepcopy(network.state_dict())
     figures = learn(learner, batch, lr=0.1)
     assert figures["skipped_steps"] == 2
-    assert learner.optimizer.steps == 6
+    assert learner.optimizer.adam.steps == 6
     assert np.isfinite(figures["grad_norm"])
     after = network.state_dict()
     assert all(v.isfinite().all() for v in after.values())
@@ -468,8 +468,7 @@ def test_weights_decay_as_adamw_says(decay):
     before = {k: v.detach().clone() for k, v in network.named_parameters()}
     for parameter in network.parameters():
         parameter.grad = torch.zeros_like(parameter)
-    for group in optimizer.param_groups:
-        group["lr"] = 0.5
-    optimizer.step()
+    optimizer.set_lr(0.5)
+    optimizer.apply()
     for key, parameter in network.named_parameters():
         torch.testing.assert_close(parameter.detach(), before[key] * (1 - 0.5 * decay))
