@@ -33,6 +33,7 @@ from bridges.mineflayer.reading import (
     read_rest,
     read_ticks,
     read_word,
+    real,
     written_coordinates,
     written_position,
 )
@@ -44,7 +45,7 @@ MODES = ("survival", "creative", "adventure", "spectator")
 SORTS = ("nearest", "furthest", "random", "arbitrary")
 
 _NAME = re.compile(r"[A-Za-z0-9_]{1,16}", re.ASCII)
-_END = r"(-?(?:\d{1,15}(?:\.(?!\.)\d{0,15})?|\.(?!\.)\d{1,15}))?"
+_END = r"(-?(?:\d{1,15}(?:\.(?!\.)\d{0,40})?|\.(?!\.)\d{1,40}))?"
 _RANGE = re.compile(rf"{_END}(\.\.)?{_END}", re.ASCII)
 
 
@@ -118,8 +119,8 @@ def _range(text: str, at: int, _: Sequence[str]) -> Read:
     first, dots, last = match.groups() if match else (None, None, None)
     if match is None or (first is None and last is None):
         raise ArgumentError("Expected value or range of values", at)
-    low = None if first is None else float(first)
-    high = low if not dots else None if last is None else float(last)
+    low = None if first is None else real(first)
+    high = low if not dots else None if last is None else real(last)
     if low is not None and high is not None and low > high:
         raise ArgumentError("Min cannot be bigger than max", at)
     return [low, high], match.end()

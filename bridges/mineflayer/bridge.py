@@ -77,7 +77,11 @@ class MineflayerBridge:
     agents: int = option(1, "agents in each world")
     names: tuple[str, ...] = option((), "names of the agents; empty for a0, a1, ...")
     competitive: bool = option(False, "whether tasks made from ids let the agents compete")
-    actions: str = option("low_level", "action layout: array, keys or programs", choices=LAYOUTS)
+    actions: str = option(
+        "low_level",
+        "action layout: array, keys, keys with angles, programs, words",
+        choices=LAYOUTS,
+    )
     compact_actions: tuple[str, ...] = option(
         (), "actions of the layout compact, in this order; empty for all", unit="names"
     )

@@ -12,6 +12,7 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from bridges.mineflayer.columns import OVER, TICK, TRUNCATED, Column, Rows
+from bridges.mineflayer.commands import Command
 from bridges.mineflayer.driver import Driver, Message
 from bridges.mineflayer.factors import start_message
 from bridges.mineflayer.loadouts import Item
@@ -156,6 +157,42 @@ class MineflayerInstance:
         self._frame.details = shown
         self._idle = idle | self._frame.game_over | self._frame.game_truncated
         return self._frame
+
+    def command(self, slot: int, command: Command, *, timeout_s: float) -> tuple[bool, str]:
+        """Runs a command in a slot's world, as its agent, without a tick.
+
+        Returns:
+            whether the game did it, and what it says.
+        """
+        self._require_running()
+        (row,) = check_slots("mineflayer", self._shape.width, [slot], 1)
+        answer = self._ask("command", {"slot": row, "command": command.data()}, timeout_s)
+        refused = answer.get("refused")
+        return refused is None, str(answer.get("answer") if refused is None else refused)
+
+    def state(
+        self,
+        slot: int,
+        *,
+        voxels: Sequence[int] | None = None,
+        mobs: Sequence[int] | None = None,
+        timeout_s: float,
+    ) -> dict[str, Any]:
+        """Returns the state of a slot's agent by the names of MineRL's engine.
+
+        Args:
+            slot: whose.
+            voxels: box of the blocks to list, ``x0, x1, y0, y1, z0, z1`` from the agent; or none.
+            mobs: box of the mobs to list, likewise.
+            timeout_s: seconds it may take.
+        """
+        self._require_running()
+        (row,) = check_slots("mineflayer", self._shape.width, [slot], 1)
+        boxes = {"voxels": voxels and list(voxels), "mobs": mobs and list(mobs)}
+        state = self._ask("state", {"slot": row, **boxes}, timeout_s).get("state")
+        if not isinstance(state, dict):
+            raise self._garbage("state", f"{type(state).__name__} instead of a map")
+        return state
 
     def leave(self, slot: int, *, timeout_s: float) -> None:
         """Takes a slot's agent out of its world; the slot is over until it is reset."""

@@ -72,9 +72,10 @@ FARTHEST = 30_000_000
 
 _ID = re.compile(r"[A-Za-z0-9_.:/\-]*")
 WORD = re.compile(r"[A-Za-z0-9_.+\-]+")
-_NUMBER = re.compile(r"-?(?:\d{1,15}\.?\d{0,15}|\.\d{1,15})", re.ASCII)
+_NUMBER = re.compile(r"-?(?:\d{1,15}\.?\d{0,40}|\.\d{1,40})", re.ASCII)
+_PLACES = 15  # after the point
 _WHOLE = re.compile(r"-?\d+", re.ASCII)
-_TIME = re.compile(r"(-?\d{1,15}(?:\.\d{0,15})?)([dst]?)", re.ASCII)
+_TIME = re.compile(r"(-?\d{1,15}(?:\.\d{0,40})?)([dst]?)", re.ASCII)
 _TIMES = {"d": 24_000, "s": 20, "t": 1, "": 1}
 
 
@@ -178,8 +179,9 @@ def read_real(text: str, at: int, limits: Sequence[str]) -> Read:
     match = _NUMBER.match(text, at)
     if not match:
         raise ArgumentError("Expected float", at)
-    _bounded("Float", float(match[0]), at, limits)
-    return float(match[0]), match.end()
+    number = real(match[0])
+    _bounded("Float", number, at, limits)
+    return number, match.end()
 
 
 def read_ticks(text: str, at: int, _: Sequence[str]) -> Read:
@@ -194,9 +196,14 @@ def read_ticks(text: str, at: int, _: Sequence[str]) -> Read:
     return ticks, match.end()
 
 
+def real(digits: str) -> float:
+    """Returns the number that some digits say, to as many places as ``decimal`` writes."""
+    return round(float(digits), _PLACES)
+
+
 def decimal(number: float) -> str:
     """Returns a number without an exponent."""
-    return f"{number:.15f}".rstrip("0").rstrip(".") or "0"
+    return f"{number:.{_PLACES}f}".rstrip("0").rstrip(".") or "0"
 
 
 def read_coordinates(
@@ -232,7 +239,7 @@ def read_coordinates(
             if abs(float(digits)) > FARTHEST:
                 raise ArgumentError("That position is out of this world!", here)
             middle = 0.5 * (number in centred and not sign and "." not in digits)
-            values.append([sign, float(digits) + middle])
+            values.append([sign, real(digits) + middle])
             here = match.end() if match else here
         if len({sign == "^" for sign, _ in values}) > 1:
             raise ArgumentError(

@@ -72,7 +72,7 @@ def bearings(entities: Floats, look: Floats) -> NDArray[np.float32]:
 
 # spaces -------------------------------------------------------------------------------------------
 
-LAYOUTS = ("low_level", "human", "code", "compact")
+LAYOUTS = ("low_level", "human", "mouse", "code", "compact")
 """Names of the action layouts."""
 
 ACTION, KEYS_COLUMN, CAMERA, KIND, CODE = "action", "keys", "camera", "kind", "code"
@@ -109,6 +109,9 @@ KEYS = (
 CAMERA_BINS = 11
 """Bins of a camera axis of ``human``; 5 is no movement (mu-law, 10 degrees at most, mu 10)."""
 
+FARTHEST = 180.0
+"""Largest turn of an axis of ``mouse`` in a step, in degrees; down and right are positive."""
+
 _TURNS = tuple(f"{(v - 12) * 15}" for v in range(25))
 _ANGLES = ("-10", "-5.81", "-3.22", "-1.61", "-0.615", "0", "0.615", "1.61", "3.22", "5.81", "10")
 _PLACES = ("move", "strafe", "posture", "pitch", "yaw", "do", "craft", "slot")
@@ -121,6 +124,12 @@ _SPACES: Mapping[str, spaces.Dict] = {
         {
             KEYS_COLUMN: spaces.MultiBinary(len(KEYS)),
             CAMERA: spaces.MultiDiscrete([CAMERA_BINS, CAMERA_BINS]),
+        }
+    ),
+    "mouse": spaces.Dict(
+        {
+            KEYS_COLUMN: spaces.MultiBinary(len(KEYS)),
+            CAMERA: spaces.Box(-FARTHEST, FARTHEST, (2,), np.float32),
         }
     ),
     "code": spaces.Dict(
@@ -148,6 +157,7 @@ _LABELS: Mapping[str, Labels] = {
         f"{CAMERA}/pitch": _ANGLES,
         f"{CAMERA}/yaw": _ANGLES,
     },
+    "mouse": {KEYS_COLUMN: KEYS},
     "code": {KIND: ("resume", "new")},
     "compact": {ACTION: COMPACT},
 }
@@ -204,8 +214,10 @@ def neutral(layout: str, rows: int, chosen: Sequence[str] = ()) -> Columns:
         return {ACTION: np.full(rows, names.index("noop"), np.int64)}
     if layout == "low_level":
         return {ACTION: np.tile(np.array(NEUTRAL, np.int64), (rows, 1))}
-    if layout == "human":
+    if layout in ("human", "mouse"):
         still: Array = np.full((rows, 2), CAMERA_BINS // 2, np.int64)
+        if layout == "mouse":
+            still = np.zeros((rows, 2), np.float32)
         return {KEYS_COLUMN: np.zeros((rows, len(KEYS)), np.int8), CAMERA: still}
     return {KIND: np.full(rows, RESUME, np.int64), CODE: np.full(rows, "", object)}
 
@@ -259,6 +271,8 @@ def _encoded(key: str, leaf: spaces.Space[Any], column: Array, rows: int) -> Any
         raise SpaceError(f"action column {key!r}: expected {list(shape)}, got {list(column.shape)}")
     if isinstance(leaf, spaces.Text):
         return [_text(key, leaf, value) for value in column.tolist()]
+    if isinstance(leaf, spaces.Box):
+        return _angles(key, leaf, column)
     sizes: Any = 2
     if isinstance(leaf, spaces.MultiDiscrete):
         sizes = leaf.nvec
@@ -272,6 +286,16 @@ def _encoded(key: str, leaf: spaces.Space[Any], column: Array, rows: int) -> Any
             f"{column[tuple(place)] if place else column.dtype} in row {place[:1] or 'any'}"
         )
     return np.ascontiguousarray(column, np.dtype(leaf.dtype).newbyteorder("<")).tobytes()
+
+
+def _angles(key: str, leaf: spaces.Box, column: Array) -> bytes:
+    inside = (column >= leaf.low) & (column <= leaf.high)  # NaN is not
+    if column.dtype.kind not in "iuf" or not inside.all():
+        raise SpaceError(
+            f"action column {key!r}: expected numbers inside {leaf}, got "
+            f"{column[~inside][:1].tolist() if column.dtype.kind in 'iuf' else column.dtype}"
+        )
+    return np.ascontiguousarray(column, "<f4").tobytes()
 
 
 def _text(key: str, leaf: spaces.Text, value: object) -> str:

@@ -130,7 +130,7 @@ def test_keys_are_those_of_blockworld():
     assert tuple(theirs.action_labels["keys"]) == KEYS
 
 
-@pytest.mark.parametrize("layout", ["low_level", "human", "code", "compact"])
+@pytest.mark.parametrize("layout", ["low_level", "human", "mouse", "code", "compact"])
 def test_the_neutral_action_is_an_action(layout):
     space = MineflayerBridge(actions=layout).spec.action_space
     for column, value in neutral(layout, 3).items():

@@ -356,3 +356,18 @@ def test_a_scripted_player_has_a_name_of_its_own():
 def test_a_server_of_others_takes_no_commands():
     with pytest.raises(ConfigError, match="need mode=embedded"):
         MineflayerBridge(mode="remote", commands=("/say hi",))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        # MineStudio writes such numbers: those that Python prints for draws of a generator.
+        "execute as @p at @p run summon minecraft:cow ~3.7777227898059795 ~3 ~5.371542142389388",
+        "tp @s 0.30000000000000004 64 ~-.12345678901234567",
+        "kill @e[distance=0.1234567890123456789..2.00000000000000001]",
+        "time set 1.0000000000000000001s",
+    ],
+)
+def test_numbers_may_have_as_many_places_as_others_write(line):
+    command = parse_command(line)
+    assert parse_command(command.text()) == command

@@ -6,9 +6,9 @@ class ActionError extends Error {}
 
 const READERS = {
   int64: (b, i) => Number(b.readBigInt64LE(i * 8)), int32: (b, i) => b.readInt32LE(i * 4),
-  int8: (b, i) => b.readInt8(i), uint8: (b, i) => b.readUInt8(i)
+  int8: (b, i) => b.readInt8(i), uint8: (b, i) => b.readUInt8(i), float32: (b, i) => b.readFloatLE(i * 4)
 };
-const SIZES = { int64: 8, int32: 4, int8: 1, uint8: 1 };
+const SIZES = { int64: 8, int32: 4, int8: 1, uint8: 1, float32: 4 };
 
 /** Returns the rows of action columns: `[{column: numbers or text}]`, one per slot. */
 function decodeActions(layout, columns, width) {

@@ -10,6 +10,7 @@ const { decodeActions } = require('./decode');
 const { replay } = require('./snapshot');
 const { beginStep } = require('./sandbox/patience');
 const { StateError } = require('./start');
+const { stateOf } = require('./observe/state');
 
 class Game {
   /** @param {object} config as in the protocol's hello */
@@ -99,6 +100,26 @@ class Game {
     const columns = new Columns(slots.length);
     slots.forEach((slot, row) => columns.copy(row, this.last, slot));
     return { columns: columns.buffer, details: slots.map((slot) => this.details[slot]) };
+  }
+
+  /** Runs a command as a slot's agent, without a tick; returns its answer (gameworld.js). */
+  async command(slot, command) {
+    const [world, index] = this.playing(slot);
+    return world.command(index, command);
+  }
+
+  /** Returns the state of a slot's agent by MineStudio's names (observe/state.js). */
+  state(slot, boxes) {
+    const [world, index] = this.playing(slot);
+    return world.run(() => stateOf(world.agents[index], boxes));
+  }
+
+  /** Returns the world of a slot and the number of its agent there. */
+  playing(slot) {
+    const world = this.worlds[Math.floor(slot / this.agents)];
+    const index = slot % this.agents;
+    if (!world?.agents[index]) throw new StateError(`slot ${slot} was never reset`);
+    return [world, index];
   }
 
   /** Takes an agent out of its world; its slot is idle until it is reset. */

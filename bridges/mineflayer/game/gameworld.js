@@ -3,16 +3,19 @@
  * One world: made from a start, stepped with actions, and never used again. A reset makes a new
  * server, new bots and a new clock, so nothing of an episode can affect a later one.
  */
+const { UserError } = require('flying-squid');
 const { real } = require('./context');
 const { World, openWorld } = require('./harness');
 const { Agent } = require('./agent');
 const { Counters } = require('./observe/signals');
 const { Built } = require('./observe/built');
+const { Statistics } = require('./observe/statistics');
 const { drain, check, tick } = require('./stepper');
 const { prepareWorld, runCommands, spawnTargets, equip, give, StateError } = require('./start');
 const { Journal } = require('./snapshot');
 const { makeGenerator } = require('./generator');
 const { sceneOf } = require('./scenes');
+const { sourceOf } = require('./survival/commands');
 const { ScriptedPlayer } = require('./cast');
 
 const ACTION_MS = 15000; // real time that an action may take before the tick
@@ -66,6 +69,7 @@ class GameWorld extends World {
     Object.assign(this.serv.survival?.rules ?? {}, rulesOf(this.config.server));
     this.counters = new Counters(this);
     this.built = new Built(this);
+    this.statistics = new Statistics(this.serv);
     await this.run(async () => {
       prepareWorld(this, start);
       await this.settle();
@@ -153,6 +157,27 @@ class GameWorld extends World {
         for (const agent of this.agents) if (agent !== null && !agent.stopped) agent.afterTick();
         for (const player of this.cast) player.tick();
       }
+    });
+  }
+
+  /**
+   * Runs a command as one of the agents, between two ticks; returns what the game answers:
+   * `{answer}`, or `{refused}` in its words.
+   */
+  async command(index, command) {
+    const { player } = this.agents[index];
+    this.journal.command(index, command);
+    return this.run(async () => {
+      let said;
+      try {
+        said = { answer: String(this.serv.survival.command(command, sourceOf(player))) };
+      } catch (error) {
+        if (!(error instanceof UserError)) throw error;
+        said = { refused: error.message };
+      }
+      this.serv.tracker.flush();
+      await this.settle();
+      return said;
     });
   }
 

@@ -8,6 +8,8 @@
  *   hello    config                   node, packages, layout, and sceneTable's where rgb is wanted
  *   reset    slots, starts            columns, details: a frame of len(slots) rows
  *   step     actions {column: ..}     columns, details: a frame of all slots
+ *   command  slot, command            answer, or refused: the game's words
+ *   state    slot, voxels, mobs       state, see observe/state.js
  *   leave    slot                     nothing; the agent is gone until its slot is reset
  *   snapshot slot                     snapshot
  *   restore  slot, snapshot           columns, details: a frame of one row
@@ -77,6 +79,14 @@ class Session {
     return this.game.step(actions);
   }
 
+  async command({ slot, command }) {
+    return this.game.command(slot, command);
+  }
+
+  state({ slot, voxels, mobs }) {
+    return { state: this.game.state(slot, { voxels, mobs }) };
+  }
+
   async leave({ slot }) {
     await this.game.leave(slot);
     return {};
@@ -96,7 +106,8 @@ class Session {
   }
 }
 
-Session.OPS = Object.fromEntries(['hello', 'reset', 'step', 'leave', 'snapshot', 'restore', 'close']
+Session.OPS = Object.fromEntries(['hello', 'reset', 'step', 'command', 'state', 'leave', 'snapshot', 'restore',
+  'close']
   .map((op) => [op, Session.prototype[op]]));
 
 function versions() {

@@ -1,6 +1,6 @@
 'use strict';
 /**
- * Snapshots of a world: its start and every action since, which are replayed.
+ * Snapshots of a world: its start and every action and command since, which are replayed.
  *
  * A world is a function of its start and its actions, bit for bit, so replaying them leads to the
  * same world with all its hidden state: running timers, paths in progress, half-eaten food.
@@ -22,6 +22,10 @@ class Journal {
 
   step(actions) {
     this.entries.push({ actions });
+  }
+
+  command(index, command) {
+    this.entries.push({ index, command });
   }
 
   bytes() {
@@ -48,9 +52,10 @@ async function replay(makeGameWorld, config, bytes) {
   for (const entry of rest) {
     // Reading the previous frame empties the event queue; the result is discarded. The last frame
     // is left to the caller, who returns it.
-    for (const agent of world.agents) if (agent !== null) world.run(() => agent.look());
+    if (!entry.command) for (const agent of world.agents) if (agent !== null) world.run(() => agent.look());
     beginStep();
     if (entry.begins) await world.rejoin(entry.begins);
+    else if (entry.command) await world.command(entry.index, entry.command);
     else await world.play(entry.actions);
   }
   return world;

@@ -24,6 +24,8 @@ const WALKING = ['back', 'forward', 'jump', 'left', 'right', 'sneak', 'sprint'];
 const BINS = 11;
 const MOST = 10;
 const MU = 10;
+/** Largest turn of the layout `mouse` in a step, in degrees. */
+const FARTHEST = 180;
 const RADIANS = Math.PI / 180;
 
 /** Returns the degrees at the centre of a bin of the camera: 0, +-0.615, 1.61, 3.22, 5.81, 10. */
@@ -80,10 +82,14 @@ class Human extends Actor {
   }
 
   turn([pitch, yaw]) {
-    const [down, right] = [degrees(pitch) * RADIANS, degrees(yaw) * RADIANS];
+    this.turnBy(degrees(pitch), degrees(yaw));
+  }
+
+  /** Turns the camera by degrees. */
+  turnBy(down, right) {
     if (down === 0 && right === 0) return;
     const { entity } = this.bot;
-    face(this.bot, entity.yaw - right, entity.pitch - down);
+    face(this.bot, entity.yaw - right * RADIANS, entity.pitch - down * RADIANS);
   }
 
   pulse() {
@@ -103,4 +109,11 @@ class Human extends Actor {
   }
 }
 
-module.exports = { Human, KEYS, BINS, degrees };
+/** The same keys with a camera in degrees, `[pitch, yaw]`, as MineRL's engine gets it. */
+class Mouse extends Human {
+  turn([pitch, yaw]) {
+    this.turnBy(pitch, yaw);
+  }
+}
+
+module.exports = { Human, Mouse, KEYS, BINS, FARTHEST, degrees };

@@ -8,11 +8,11 @@
  *   codeState()    of programs, {running, ticks, error, info}
  *   close()
  * and `columnsOf(name)` its columns: {name: {dtype, count, sizes}}; dtype 'text' for one text per
- * agent; `sizes` says how many values each number has, from 0.
+ * agent; `sizes` says how many values each number has, from 0; `most` the largest absolute value of a float.
  */
 const { ActionError } = require('../decode');
 const { LowLevel, SIZES, CRAFTABLES } = require('./low_level');
-const { Human, KEYS, BINS } = require('./human');
+const { Human, Mouse, KEYS, BINS, FARTHEST } = require('./human');
 const { Code } = require('./code');
 const { Compact, NAMES: COMPACT } = require('./compact');
 
@@ -22,13 +22,17 @@ const LAYOUTS = {
     keys: { dtype: 'int8', count: KEYS.length, sizes: KEYS.map(() => 2) },
     camera: { dtype: 'int64', count: 2, sizes: [BINS, BINS] }
   },
+  mouse: {
+    keys: { dtype: 'int8', count: KEYS.length, sizes: KEYS.map(() => 2) },
+    camera: { dtype: 'float32', count: 2, most: FARTHEST }
+  },
   code: {
     kind: { dtype: 'int64', count: 1, sizes: [2] },
     code: { dtype: 'text', count: 1 }
   },
   compact: { action: { dtype: 'int64', count: 1, sizes: [COMPACT.length] } }
 };
-const ACTORS = { low_level: LowLevel, human: Human, code: Code, compact: Compact };
+const ACTORS = { low_level: LowLevel, human: Human, mouse: Mouse, code: Code, compact: Compact };
 /** Names of the values of a column, where they have names. */
 const NAMES = {
   action: ['move', 'strafe', 'posture', 'pitch', 'yaw', 'do', 'craft', 'slot'],
@@ -38,7 +42,12 @@ const NAMES = {
 
 /** @throws {ActionError} naming the first number that is outside of its range */
 function checkRow(layout, row) {
-  for (const [name, { sizes, count }] of Object.entries(layout)) {
+  for (const [name, { sizes, count, most }] of Object.entries(layout)) {
+    if (most !== undefined) {
+      const wrong = row[name].find((value) => !(Math.abs(value) <= most));
+      if (wrong === undefined) continue;
+      throw new ActionError(`${name}: expected numbers from -${most} to ${most}, got ${wrong}`);
+    }
     if (sizes === undefined) {
       if (typeof row[name] !== 'string') throw new ActionError(`${name}: expected a text`);
       continue;

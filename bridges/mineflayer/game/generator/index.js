@@ -30,6 +30,9 @@ const { Villages } = require('./villages');
 const SITES = ['wild', 'flat'];
 /** Maximum number of cached chunks for worlds that begin again, of about 40 kB each. */
 const KEPT = 640;
+/** Blocks between the places where a biome is searched, and within which. */
+const STRIDE = 32;
+const FARTHEST = 3200;
 const kept = new Map();
 const canvas = new Canvas();
 
@@ -166,6 +169,22 @@ class Generator {
     return this.plans.biomeAt(Math.floor(x), Math.floor(z));
   }
 
+  /** Returns the place of a biome, {x, z}, that is nearest to another; null if none is near. */
+  nearestBiome(biome, fromX, fromZ) {
+    if (!NAMES.includes(biome)) return null;
+    const [x0, z0] = [Math.floor(fromX), Math.floor(fromZ)];
+    for (let ring = 0; ring * STRIDE <= FARTHEST; ring++) {
+      for (let a = -ring; a <= ring; a++) {
+        const isEdge = Math.abs(a) === ring;
+        for (let b = -ring; b <= ring; b += isEdge || ring === 0 ? 1 : 2 * ring) {
+          const [x, z] = [x0 + a * STRIDE, z0 + b * STRIDE];
+          if (this.climate.biomeAt(x, z) === biome) return { x, z };
+        }
+      }
+    }
+    return null;
+  }
+
   spawn() {
     if (this.flat) return { x: 0.5, y: SEA_LEVEL + 1, z: 0.5 };
     const start = hash(this.seed, 1);
@@ -193,8 +212,8 @@ class Generator {
  * Returns {generate(chunkX, chunkZ) -> a prismarine-chunk of its own, spawn: {x, y, z} (middle of the
  * feet, on dry land under open sky), animals(chunkX, chunkZ) -> [{kind, x, y, z}], chests(chunkX,
  * chunkZ) -> [{x, y, z, items: [{name, count}]}], those of structures with `loot`, a table's name, and
- * `seed`, spawners(chunkX, chunkZ) -> [{x, y, z, kind}], strongholds() -> [{x, y, z}], biomeAt(x, z) -> name}. Throws RangeError on an
- * option that is none.
+ * `seed`, spawners(chunkX, chunkZ) -> [{x, y, z, kind}], strongholds() -> [{x, y, z}], biomeAt(x, z) -> name,
+ * nearestBiome(name, x, z) -> {x, z} or null}. Throws RangeError on an option that is none.
  */
 function makeGenerator({ seed, biome = 'any', site = 'wild', version = '1.16.5' }) {
   check({ seed, biome, site });
@@ -212,6 +231,7 @@ function makeGenerator({ seed, biome = 'any', site = 'wild', version = '1.16.5' 
     spawners: (chunkX, chunkZ) => generator.spawners(chunkX, chunkZ),
     strongholds: () => (generator.flat ? [] : [...generator.end.strongholds()]),
     biomeAt: (x, z) => generator.biomeAt(x, z),
+    nearestBiome: (biome, x, z) => generator.nearestBiome(biome, x, z),
     get spawn() {
       spawn = spawn || generator.spawn();
       return { ...spawn };

@@ -103,6 +103,8 @@ function open(serv, player, spec) {
   sendAll(serv, player.openWindow);
   if (spec.viewed) spec.viewed(player, true);
   player.emit('windowOpened', player.openWindow);
+  const block = spec.place ? serv.survival.blocks.at(spec.place.x, spec.place.y, spec.place.z).name : null;
+  serv.emit('gamut:opened', { player, kind: spec.kind, block });
 }
 
 function close(serv, player) {

@@ -248,6 +248,18 @@ function aPlace(serv, middle, range, accepts) {
   return null;
 }
 
+/** Teleports entities to the ground of the nearest place of a biome; MineStudio's engine has it. */
+function teleportbiome(serv, source, { targets, biome, at }) {
+  const found = someOf(serv, source, targets);
+  const from = at ? positionOf(source, at) : source.position;
+  const place = serv.gamut.generator.nearestBiome?.(biome, from.x, from.z) ?? null;
+  if (place === null) throw new UserError(`Could not find a biome of type ${biome} within reasonable distance`);
+  const { x, z } = place;
+  const y = surface(serv.columnAt(serv.overworld, x >> 4, z >> 4), x & 15, z & 15);
+  for (const entity of found) move(serv, entity, new Vec3(x + 0.5, y, z + 0.5));
+  return `Teleported ${called(found)}`;
+}
+
 function spawnpoint(serv, source, { targets, at }) {
   const players = playersOf(serv, source, targets);
   const place = (at ? blockOf(source, at) : source.position.floored()).offset(0.5, 0, 0.5);
@@ -261,5 +273,5 @@ function setworldspawn(serv, source, { at }) {
 }
 
 module.exports = {
-  summon, kill, tp, effect, xp, gamemode, tag, spreadplayers, spawnpoint, setworldspawn,
+  summon, kill, tp, teleportbiome, effect, xp, gamemode, tag, spreadplayers, spawnpoint, setworldspawn,
 };
