@@ -8,7 +8,7 @@ READY  := $(VENV)/.ready
 # Bytecode is kept, whatever the shell says: every process that a test starts would compile all of ours again.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo vlm say-demo test long unit lint format docs setup mineflayer xvfb clean help
+.PHONY: demo vlm say-demo test long unit lint format docs setup mineflayer xvfb chromium clean help
 
 help:           ## say what there is
 	@grep -E '^[a-z]+: .*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
@@ -82,7 +82,7 @@ $(MINEFLAYER): $(READY)
 	@$(uv_finds); $(call install,-e '.[$(EXTRAS)]')
 	@touch $@
 
-test: xvfb mineflayer ## all tests, lint among them
+test: xvfb chromium mineflayer ## all tests, lint among them
 	@# Once, before the workers of pytest ask for the same; the sources may have changed since set-up.
 	$(BIN)/python -m bridges.blockworld.warm
 	@# Four workers on two cores, since the tests of Ray often wait; a file at a time, since its tests share
@@ -101,6 +101,13 @@ xvfb:           ## an X server without a screen, for the tests of the window
 	command -v apt-get >/dev/null && $$root apt-get update -qq >/dev/null 2>&1; \
 	$$root env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends xvfb xdotool >/dev/null 2>&1 \
 	  || echo "The tests of the window will skip: install the packages xvfb and xdotool (Debian: sudo apt-get install xvfb xdotool)."
+
+chromium:       ## a browser without a window, for the tests of pages
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null && exit 0; \
+	if [ "$$(id -u)" = 0 ]; then root=; else root="sudo -n"; fi; \
+	command -v apt-get >/dev/null && $$root apt-get update -qq >/dev/null 2>&1; \
+	$$root env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends chromium >/dev/null 2>&1 \
+	  || echo "The tests of pages will skip: install the package chromium (Debian: sudo apt-get install chromium)."
 
 lint: $(READY)  ## ruff, mypy strict, retired words
 	$(BIN)/ruff check .

@@ -1,9 +1,9 @@
-"""Reports in Markdown: templates with their text, and the one writer of tables."""
+"""Reports in Markdown, pages in HTML: templates with their text, and the one writer of tables."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,12 +26,28 @@ def render(template: str, **values: object) -> str:
     return shown(_environment().get_template(f"{template}.md.jinja").render(values))
 
 
+def render_page(template: str, **values: object) -> Iterator[str]:
+    """Yields the text of an HTML page.
+
+    Args:
+        template: the name of a file in ``templates/view``, without ``.html.jinja``.
+        values: the variables of the template; what it does not mark as safe is escaped.
+    """
+    return _environment().get_template(f"{template}.html.jinja").generate(values)
+
+
 @cache
 def _environment() -> Environment:
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined  # noqa: PLC0415 - slow to load
+    from jinja2 import (  # noqa: PLC0415 - slow to load
+        Environment,
+        FileSystemLoader,
+        StrictUndefined,
+        select_autoescape,
+    )
 
-    environment = Environment(  # noqa: S701 - Markdown, which nothing is escaped in
-        loader=FileSystemLoader(TEMPLATES),
+    environment = Environment(
+        loader=FileSystemLoader([TEMPLATES, TEMPLATES.parent / "view"]),
+        autoescape=select_autoescape(("html.jinja",), default=False),  # Markdown is not escaped
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

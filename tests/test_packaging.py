@@ -13,7 +13,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SOURCES = ("rollout", "policies", "bridges", "configs", "pyproject.toml", "README.md", "LICENSE")
 NOT_SHIPPED = ("node_modules", "test", "__pycache__", "Dockerfile")
-DATA = (".yaml", ".json", ".js", ".typed", ".npmrc", ".jinja", ".tmpl", ".txt", ".png")
+DATA = (".yaml", ".json", ".js", ".typed", ".npmrc", ".jinja", ".tmpl", ".txt", ".png", ".css")
 
 pytestmark = pytest.mark.heavy
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from rollout.api import Exporter, Outcome
 from rollout.cli import fail
-from rollout.commands import dataset_formats, dataset_select, dataset_statistics
+from rollout.commands import dataset_formats, dataset_select, dataset_statistics, dataset_view
 from rollout.commands.dataset_arguments import add_dataset, add_filter
 from rollout.configuration.plugins import build_plugin
 from rollout.data import (
@@ -188,7 +188,7 @@ def _parser() -> argparse.ArgumentParser:
                 choices=("trl", "verl"),
                 help="names of the token ids in .jsonl, which each line must have then",
             )
-    for module in (dataset_select, dataset_statistics, dataset_formats):
+    for module in (dataset_select, dataset_view, dataset_statistics, dataset_formats):
         module.add_commands(commands)
     return parser
 

@@ -300,6 +300,15 @@ def _table(runs: Columns, phase: Array, reason: Array, places: NDArray[np.int64]
     return pa.table([columns[name] for name in INDEX_SCHEMA.names], schema=INDEX_SCHEMA)
 
 
+def open_table(runs: Runs) -> pa.Table:
+    """Returns the episodes of open runs (``INDEX_SCHEMA``); the end is unfinished or damaged."""
+    nothing = np.full(len(runs.columns["episode"]), None, object)
+    table = _table(runs.columns, nothing, nothing, runs.places)
+    at = INDEX_SCHEMA.get_field_index("end")
+    ends = pa.array(np.where(runs.columns["whole"], "unfinished", "damaged").tolist(), pa.string())
+    return table.set_column(at, INDEX_SCHEMA.field(at), ends)
+
+
 def _pieces(places: NDArray[np.int64]) -> pa.Array:
     """Positions of sorted episodes as one list per episode, adjacent ones merged."""
     group, first = _groups(places[:, 0], places[:, 1])

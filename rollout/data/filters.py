@@ -204,7 +204,7 @@ class EpisodeFilter:
             shown = ", ".join(map(ast.unparse, arguments))
             raise self._wrong("expected score('RUN') or score('RUN', 'CRITERION')", f"({shown})")
         self.uses_scores = True
-        scores = _scores(*map(str, given))
+        scores = judge_scores(*map(str, given))
         return lambda r: scores.get(r.episode, float("nan"))
 
     def _wrong(self, expected: str, came: str) -> DatasetError:
@@ -235,8 +235,17 @@ def _parse(text: str) -> ast.expr:
         ) from error
 
 
-def _scores(run: str, criterion: str | None = None) -> dict[int, float]:
-    """Mean scores by episode in a run of a judge; those of pairs count for both episodes."""
+def judge_scores(run: str, criterion: str | None = None) -> dict[int, float]:
+    """Returns mean scores by episode in a run of a judge; those of pairs count for both episodes.
+
+    Args:
+        run: the run, or its file of verdicts.
+        criterion: of this criterion only.
+
+    Raises:
+        DatasetError, InputError: they cannot be read, or are no verdicts.
+        UnknownNameError: there is no such criterion.
+    """
     path = Path(run)
     path = path / "verdicts.parquet" if path.is_dir() else path
     table = read_table(path)

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from rollout.api import Array, Outcome
 from rollout.api.fragment import End
-from rollout.data.episodes import INDEX_SCHEMA, Runs
+from rollout.data.episodes import INDEX_SCHEMA, Runs, open_table
 from rollout.data.filters import EpisodeFilter
 from rollout.data.journal import JournalReader
 from rollout.data.layout import Layout
@@ -36,6 +36,7 @@ from rollout.data.windows import GroupCache, decode_column, grouped_starts, rand
 from rollout.errors import DatasetError, UnknownNameError
 
 CACHE_BYTES = 256 << 20  # 20,000 steps of 64x64 rgb
+_FILES_AT_ONCE = 64
 _OPEN_SHARDS = 32  # a footer takes about a megabyte
 _log = logging.getLogger(__name__)
 _TRIES = 10  # retries if a journal becomes a shard during the scan
@@ -184,6 +185,18 @@ class Dataset(AbstractContextManager["Dataset"]):
         chosen = table.filter(reduce(pc.and_, keep)) if keep else table
         return condition.select([ref_of(row) for row in chosen.to_pylist()])
 
+    def unfinished(self, filter: str = "") -> list[EpisodeRef]:  # noqa: A002
+        """Returns the episodes that have steps and no end; they are no results.
+
+        Args:
+            filter: condition, as of ``episodes``.
+
+        Returns:
+            their ``end`` is ``unfinished``, or ``damaged`` if steps are missing.
+        """
+        refs = [ref_of(row) for row in open_table(self._open).to_pylist()]
+        return EpisodeFilter(filter).select(refs)
+
     def read(self, ref: EpisodeRef, columns: Sequence[str] | None = None) -> Episode:
         """Returns the steps of an episode and its final observation.
 
@@ -213,6 +226,24 @@ class Dataset(AbstractContextManager["Dataset"]):
         for start in range(0, ref.length, length):
             stop = min(start + length, ref.length)
             yield Window(ref, start, self._steps(ref, start, stop, wanted))
+
+    def image_files(self, ref: EpisodeRef, column: str) -> Iterator[bytes]:
+        """Yields the image file of each step of an episode, as it is stored.
+
+        Args:
+            ref: the episode.
+            column: a column whose codec is that of images.
+
+        Raises:
+            DatasetError: the values of the column are no image files.
+        """
+        [wanted] = self._wanted([column])
+        if not wanted.codec.is_image:
+            raise DatasetError(f"expected a column of image files, got {column}: {wanted.codec}")
+        for shard, low, high in ref.rows(0, ref.length):
+            for start in range(low, high, _FILES_AT_ONCE):
+                table = self._rows(shard, [column], start, min(start + _FILES_AT_ONCE, high))
+                yield from table.column(column).to_pylist()
 
     def windows(
         self,

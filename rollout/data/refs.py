@@ -46,7 +46,7 @@ class EpisodeRef:
         total_reward: undiscounted sum of rewards.
         progress: last progress, 0 to 1, NaN if undefined.
         outcome: decision of the evaluator.
-        end: terminated, truncated or lost.
+        end: terminated, truncated or lost; of ``Dataset.unfinished``, unfinished or damaged.
         seconds: from the first observation to the end.
         started: when its first action was sent.
         phase: of a lost episode, the phase of the failure.

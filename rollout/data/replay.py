@@ -122,11 +122,11 @@ def play_text(dataset: Dataset, ref: EpisodeRef) -> Iterator[str]:
     """Yields one line per step of an episode: step, small observations, action, reward."""
     columns = [c for c in dataset.manifest.columns if c.role == OBSERVATION and _is_small(c)]
     calls = [COLUMN] if COLUMN in dataset.columns else []
-    names = [*(c.name for c in columns), *_action_names(dataset), *calls, "reward"]
+    names = [*(c.name for c in columns), *action_names(dataset), *calls, "reward"]
     for window in dataset.stream(ref, names, length=_PIECE):
         for t in range(len(window.columns["reward"])):
             values = [f"{c.name}={_short(window.columns[c.name][t])}" for c in columns]
-            values.append(f"action={_action_text(dataset, window.columns, t)}")
+            values.append(f"action={action_text(dataset, window.columns, t)}")
             if calls:
                 thought, cost = describe_calls(read_calls(window.columns[COLUMN][t]), NO_USAGE)
                 values.append(f"calls=({cost.rsplit('  ', 1)[0]}) thought={thought!r}")
@@ -145,14 +145,21 @@ def _short(value: Any) -> str:
     return f"{value:g}" if isinstance(value, np.number | float) else str(value)
 
 
-def _action_names(dataset: Dataset) -> dict[str, str]:
-    """The action columns that can be shown, and the name of each in the action space."""
+def action_names(dataset: Dataset) -> dict[str, str]:
+    """Returns the action columns that can be shown, and the name of each in the action space."""
     return {c.name: c.key for c in dataset.manifest.columns if c.role == ACTION and _is_small(c)}
 
 
-def _action_text(dataset: Dataset, columns: Columns, row: int) -> str:
+def action_text(dataset: Dataset, columns: Columns, row: int) -> str:
+    """Returns an action in words.
+
+    Args:
+        dataset: the dataset.
+        columns: columns of steps, those of ``action_names`` among them.
+        row: which of these steps.
+    """
     manifest = dataset.manifest
-    action = {key: columns[name][row] for name, key in _action_names(dataset).items()}
+    action = {key: columns[name][row] for name, key in action_names(dataset).items()}
     return describe_action(manifest.action_space, manifest.action_labels, action)
 
 
@@ -164,12 +171,12 @@ def _frames(dataset: Dataset, ref: EpisodeRef, column: str) -> Iterator[Pixels]:
     total = 0.0
     calls = [COLUMN] if COLUMN in dataset.columns else []
     spent, blank = NO_USAGE, [("", _BLUE)] * (2 * len(calls))
-    names = [column, "reward", *_action_names(dataset), *calls]
+    names = [column, "reward", *action_names(dataset), *calls]
     for window in dataset.stream(ref, names, length=_PIECE):
         for t, shown in enumerate(window.columns[column]):
             reward = float(window.columns["reward"][t])
             total += reward
-            action = _action_text(dataset, window.columns, t)
+            action = action_text(dataset, window.columns, t)
             colour = _WHITE if reward == 0 else _GREEN if reward > 0 else _RED
             result = f"step={window.start + t}  reward={reward:g}  sum={total:g}"
             thought = []
@@ -190,7 +197,7 @@ def _frames(dataset: Dataset, ref: EpisodeRef, column: str) -> Iterator[Pixels]:
 
 def _captioned(image: Array, goal: str, *lines: tuple[str, Colour]) -> Pixels:
     """The image, with the complete goal and the lines below it, cut where they are too long."""
-    picture = _to_bgr(image)
+    picture = to_bgr(image)
     scale = max(1, -(-_SMALLEST // min(picture.shape[:2])))
     picture = picture.repeat(scale, axis=0).repeat(scale, axis=1)
     # The codec requires even sizes.
@@ -241,8 +248,8 @@ def _fits(text: str, width: int) -> bool:
     return bool(cv2.getTextSize(text, _FONT, _SIZE, 1)[0][0] <= width - 2 * _LEFT)
 
 
-def _to_bgr(image: Array) -> Pixels:
-    """The image as OpenCV draws it; of a stack of frames, the newest."""
+def to_bgr(image: Array) -> Pixels:
+    """Returns an image as OpenCV draws it; of a stack of frames, the newest."""
     if image.ndim == 2:
         image = image[:, :, None]
     if image.shape[2] == 3:

@@ -1,0 +1,198 @@
+"""The command ``gamut dataset view``: a page of a dataset, as a file or from a local server."""
+
+from __future__ import annotations
+
+import argparse
+import hmac
+import re
+import secrets
+import sys
+import threading
+from collections.abc import Iterable, Sequence
+from functools import partial
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+from rollout.commands.dataset_arguments import add_dataset, add_filter
+from rollout.data import Dataset, EpisodeRef
+from rollout.data.view import MOST_BYTES, listed_episodes, page, served_episode, write_page
+from rollout.errors import DatasetError, InputError
+from rollout.files import local_path
+from rollout.signals import one_line
+from rollout.signals import tell as tell_lines
+
+HOST = "127.0.0.1"
+_HOSTS = (HOST, "localhost")
+_IDLE_S = 30.0  # for which a connection may send nothing
+_SAFE = {
+    "Cache-Control": "no-store",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+}
+
+
+def view(args: argparse.Namespace) -> int:
+    if args.serve and (args.out or args.episodes):
+        raise InputError("--serve shows every episode and writes no file; leave out the others")
+    with Dataset(args.dir) as dataset:
+        refs = listed_episodes(dataset, args.filter)
+        if args.serve:
+            return _serve(partial(_opened, args.dir, args.filter), args.judge)
+        out = args.out or dataset.layout.root.with_name(f"{dataset.layout.root.name}.html")
+        if out.suffix != ".html":
+            raise DatasetError(f"expected a file .html, got {out}")
+        chosen = _chosen(dataset, refs, args.episodes) if args.episodes else None
+        done = write_page(dataset, out, refs, chosen=chosen, judges=args.judge)
+    _tell(f"{out}: {done.listed} episodes, {done.nbytes / 1e6:.1f} MB")
+    if done.left_out:
+        _tell(f"  {done.left_out} frames left out: a page has at most {MOST_BYTES / 1e6:g} MB;")
+        _tell("  choose fewer by --episodes, or see all by --serve")
+    if chosen is None and done.shown < done.listed:
+        _tell(f"  with the steps of the first {done.shown}, as many as there is room for;")
+        _tell("  choose others by --episodes or --filter, or see all by --serve")
+    return 0
+
+
+def _chosen(
+    dataset: Dataset, refs: Sequence[EpisodeRef], numbers: Sequence[int]
+) -> list[EpisodeRef]:
+    known = {ref.episode for ref in refs}
+    unknown = sorted({*numbers} - known)
+    if unknown:
+        there = f"{len(known)} episodes, {min(known)} to {max(known)}" if known else "none"
+        raise DatasetError(
+            f"there is no episode {', '.join(map(str, unknown))} in {dataset.layout.root} with "
+            f"this filter; there are {there}"
+        )
+    return [ref for ref in refs if ref.episode in numbers]
+
+
+def _opened(path: Path, condition: str) -> tuple[Dataset, list[EpisodeRef]]:
+    dataset = Dataset(path)
+    return dataset, listed_episodes(dataset, condition)
+
+
+class Server(ThreadingHTTPServer):
+    """A server of one dataset on the loopback interface, for who knows its token.
+
+    A page shows the dataset as it is when the page is loaded.
+
+    Args:
+        opened: returns the dataset, opened now, and its episodes.
+        judges: runs of ``gamut judge``.
+
+    Attributes:
+        url: the address of the page.
+    """
+
+    daemon_threads = True
+
+    def __init__(self, opened: Any, judges: Sequence[str]) -> None:
+        super().__init__((HOST, 0), _Handler)
+        self.token = secrets.token_urlsafe(24)
+        self.url = f"http://{HOST}:{self.server_address[1]}/{self.token}/"
+        self._opened, self._judges = opened, judges
+        self._lock = threading.Lock()  # the caches of a dataset are of one thread
+        self._now: tuple[Dataset, list[EpisodeRef]] | None = None
+
+    def answer(self, path: str) -> tuple[str, Iterable[str]] | None:
+        """Returns the type and the text of what is there, None if nothing is."""
+        with self._lock:
+            if path == "" or self._now is None:
+                if self._now is not None:
+                    self._now[0].close()
+                self._now = self._opened()
+            dataset, refs = self._now
+            if path == "":
+                return "text/html", list(page(dataset, refs, self._judges))
+            asked = re.fullmatch(r"episode/(\d{1,18})/(\d{1,4})", path)
+            for ref in refs if asked else ():
+                if asked and (ref.episode, ref.attempt) == (int(asked[1]), int(asked[2])):
+                    return "application/json", [served_episode(dataset, ref)]
+        return None
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Says nothing if the browser has closed the connection."""
+        if not isinstance(sys.exception(), OSError):
+            super().handle_error(request, client_address)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: Server
+    timeout = _IDLE_S
+
+    def do_GET(self) -> None:
+        # Another site's name may be made to lead here; the browser then sends that name.
+        host, _, _ = self.headers.get("Host", "").partition(":")
+        _, token, *rest = self.path.partition("?")[0].split("/", 2) + [""] * 2
+        known = hmac.compare_digest(token.encode(), self.server.token.encode())
+        if host not in _HOSTS:
+            self._send(403, "text/plain", [f"expected the host {HOST} or localhost"])
+        elif not known:
+            self._send(404, "text/plain", ["there is nothing at this address"])
+        else:
+            try:
+                found = self.server.answer(rest[0])
+            except (InputError, OSError) as error:
+                self._send(500, "text/plain", [str(error)])
+                return
+            if found is None:
+                self._send(404, "text/plain", ["there is no such episode; load the page again"])
+            else:
+                self._send(200, *found)
+
+    def _send(self, status: int, kind: str, parts: Iterable[str]) -> None:
+        self.send_response(status)
+        for name, value in {"Content-Type": f"{kind}; charset=utf-8", **_SAFE}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        for part in parts:
+            self.wfile.write(part.encode("utf-8", "backslashreplace"))
+
+    def log_message(self, *_: object) -> None:
+        """Logs nothing."""
+
+
+def _serve(opened: Any, judges: Sequence[str]) -> int:
+    with Server(opened, judges) as server:
+        server.answer("")  # what cannot be read is said here, not in the browser
+        _tell(f"{server.url}  (Ctrl-C ends it)")
+        sys.stdout.flush()
+        server.serve_forever()
+    return 0
+
+
+def add_commands(commands: Any) -> None:
+    """Adds the command of this module to those of a parser."""
+    text = "write a page that shows the episodes in a browser, or serve it to this machine"
+    command = commands.add_parser("view", help=text, description=text)
+    command.set_defaults(function=view)
+    add_dataset(command)
+    command.add_argument(
+        "--out", type=local_path, help="file .html to write; by default beside the dataset"
+    )
+    command.add_argument(
+        "--serve", action="store_true", help="serve the page to browsers of this machine instead"
+    )
+    add_filter(command)
+    command.add_argument(
+        "--episodes",
+        type=int,
+        nargs="+",
+        metavar="NUMBER",
+        help="episodes whose steps the file has; by default the first that fit",
+    )
+    command.add_argument(
+        "--judge",
+        nargs="+",
+        default=[],
+        metavar="RUN",
+        help="runs of gamut judge, whose scores are in the table",
+    )
+
+
+def _tell(line: str) -> None:
+    tell_lines(one_line(line))

@@ -1,0 +1,119 @@
+// Puts the parts of the page together.
+
+const summary = JSON.parse(byId("summary").textContent);
+const { about, keys, served } = summary;
+const column = (name, n) => summary.table.find((each) => each.name === name)?.values[n];
+const blocks = new Map([...document.querySelectorAll("script.steps")].map((block) => [block.dataset.key, block]));
+const plots = new Plots(byId("plots"));
+const words = new Words(byId("words"));
+const film = new Film(showStep);
+let current = null;
+
+function showHead() {
+  document.title = `${about.task} – ${about.name}`;
+  byId("title").textContent = `${about.task} in ${about.bridge}`;
+  byId("goal").textContent = about.goal;
+  const ends = new Map();
+  for (const end of summary.table.find(({ name }) => name === "end").values) ends.set(end, (ends.get(end) || 0) + 1);
+  const facts = [
+    ["episodes", [...ends].map(([end, count]) => `${count.toLocaleString("en")} ${end}`).join(", ") || "none"],
+    ["steps in all", about.steps.toLocaleString("en")], ["policy", about.policy], ["dataset", about.name], ["created", about.created], ["run", about.run],
+  ];
+  byId("facts").append(...facts.filter(([, value]) => value).map(([name, value]) => make("li", {}, `${name} `, make("b", {}, value))));
+  byId("columns").querySelector("tbody").append(...about.columns.map((each) => make("tr", {}, ...each.map((text) => make("td", {}, text)))));
+}
+
+async function stepsOf(n) {
+  if (blocks.has(keys[n])) return JSON.parse(blocks.get(keys[n]).textContent);
+  if (!served) return null;
+  const reply = await fetch(`episode/${keys[n].replace(":", "/")}`);
+  if (!reply.ok) throw new Error(await reply.text());
+  return reply.json();
+}
+
+async function choose(n, frame = 0) {
+  if (n === undefined) return;
+  current = n;
+  film.pause();
+  table.mark(n);
+  byId("viewer").hidden = false;
+  const attempt = column("attempt", n) ? `, attempt ${column("attempt", n)}` : "";
+  byId("which").textContent = `Episode ${column("episode", n)}${attempt}`;
+  const badges = ["outcome", "end"].filter((name) => column(name, n)).map((name) => make("span", { className: column(name, n) }, column(name, n)));
+  byId("badges").replaceChildren(...badges, `return ${shown(column("return", n))}, ${plural(column("length", n), "step")}`);
+  byId("previous").disabled = table.beside(-1) === undefined;
+  byId("next").disabled = table.beside(1) === undefined;
+  let [data, failed] = [null, ""];
+  try {
+    data = await stepsOf(n);
+  } catch (error) {
+    failed = `The steps cannot be shown: ${error.message}`;
+  }
+  if (current !== n) return; // another was chosen meanwhile
+  byId("notes").replaceChildren(...[...notesOf(n, data), failed].filter(Boolean).map((text) => make("li", {}, text)));
+  byId("panes").hidden = data === null;
+  if (data === null) return;
+  plots.load(data, (step) => film.seek(step));
+  words.load(data, (step) => film.seek(step));
+  byId("panes").classList.toggle("three", words.any);
+  byId("words").hidden = !words.any;
+  film.load(data);
+  film.seek(frame);
+}
+
+function notesOf(n, data) {
+  const notes = [];
+  const end = column("end", n);
+  if (end === "lost") notes.push(`Lost, so not a result. ${column("reason", n) || ""}`);
+  if (end === "unfinished") notes.push("Not finished: it was being played when this page was made, or its run was interrupted.");
+  if (end === "damaged") notes.push("Damaged: steps are missing or repeated.");
+  if (data === null && !served) {
+    notes.push(`This file does not have the steps of this episode. Make one that has: gamut dataset view DATASET --episodes ${column("episode", n)}`);
+  }
+  for (const { name, left_out: count } of data?.pictures || []) {
+    if (count) notes.push(`${name}: ${plural(count, "frame")} left out of this page for its size; the frame before is shown.`);
+  }
+  if (data?.not_shown.length) notes.push(`Not shown, because too large: ${data.not_shown.join(", ")}.`);
+  return notes;
+}
+
+function showStep(frame) {
+  const { reward, action, strings } = film.data;
+  const end = frame >= reward.length;
+  const total = reward.slice(0, frame + 1).reduce((sum, each) => sum + (each ?? 0), 0);
+  const rows = end ? [["end", [column("end", current), column("outcome", current)].filter(Boolean).join(", ")]] : [["action", strings[action[frame]]], ["reward", shown(reward[frame])]];
+  if (reward.length) rows.push(["return", shown(total)]);
+  byId("now").replaceChildren(...rows.flatMap(([name, value]) => [make("dt", {}, name), make("dd", { className: name }, value)]));
+  plots.show(frame);
+  words.show(frame);
+  try {
+    history.replaceState(null, "", `#${keys[current]}/${frame}`);
+  } catch { /* a browser limits how often; the address is a convenience */ }
+}
+
+function onKey(event) {
+  if (event.ctrlKey || event.altKey || event.metaKey || event.target.matches("input[type=search], select")) return;
+  const moves = { ArrowLeft: film.frame - 1, ArrowRight: film.frame + 1, Home: 0, End: film.count - 1 };
+  if (current === null) return;
+  if (event.key in moves && !byId("panes").hidden) {
+    film.pause();
+    film.seek(moves[event.key]);
+  } else if (event.key === "ArrowUp" || event.key === "ArrowDown") choose(table.beside(event.key === "ArrowUp" ? -1 : 1));
+  else if (event.key === " " && !event.target.matches("button, summary")) film.toggle();
+  else return;
+  event.preventDefault();
+}
+
+showHead();
+const table = new EpisodeTable(summary.table, keys, (n) => served || blocks.has(keys[n]), choose);
+byId("previous").addEventListener("click", () => choose(table.beside(-1)));
+byId("next").addEventListener("click", () => choose(table.beside(1)));
+document.addEventListener("keydown", onKey);
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
+  plots.draw();
+  film.drawTrack();
+});
+const [key, frame] = decodeURIComponent(location.hash.slice(1)).split("/");
+const linked = keys.indexOf(key);
+const first = linked >= 0 ? linked : keys.findIndex((each) => served || blocks.has(each));
+if (first >= 0) choose(first, Number(frame) || 0);
