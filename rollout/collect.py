@@ -31,6 +31,7 @@ from rollout.config import CollectConfig
 from rollout.data import Dataset, DatasetWriter, EpisodeRef, Manifest, describe_dataset
 from rollout.data.quotas import QuotaRecorder, Quotas, read_dropped
 from rollout.data.sizes import SizeEstimate, in_units
+from rollout.data.uploading import Uploader
 from rollout.errors import ConfigError
 from rollout.host import PlayOptions
 from rollout.host.fleets import Fleet, TuningHints, check_inference, open_fleet
@@ -156,7 +157,7 @@ def collect(
     size = plan.size()
     needs_ray = bool(config.actors or config.inference.actors)
     with open_job("collect", plan.config, session, needs_ray=needs_ray) as job:
-        recorder = None
+        recorder = uploader = None
         if size is not None:
             log.info("%s", size)
             recorder = job.stack.enter_context(
@@ -167,12 +168,12 @@ def collect(
                     shard_bytes=config.recording.shard_bytes,
                 )
             )
-        collection = _Collection(plan, job, recorder, size)
-        if missing := collection.full():
-            collection.conclude("ended short")
-            return missing
-        if collection.done:
-            missing = collection.unmet
+            if address := config.recording.upload:
+                uploader = job.stack.enter_context(Uploader(recorder.layout, address))
+                recorder.rolled = uploader.wake
+        collection = _Collection(plan, job, recorder, size, uploader)
+        if collection.full() or collection.done:
+            missing = collection.missing()
             state = collection.conclude("ended short" if missing else "done")
             log.info("nothing is left to do: %s", state)
             return missing
@@ -198,8 +199,10 @@ class _Collection:
         job: Job,
         recorder: DatasetWriter | None,
         size: SizeEstimate | None,
+        uploader: Uploader | None,
     ) -> None:
         self._plan, self._job, self._recorder, self._size = plan, job, recorder, size
+        self._uploader = uploader
         self._full: str | None = None
         config = plan.config
         self._quotas = Quotas(config.quotas)
@@ -291,16 +294,30 @@ class _Collection:
                     observe(fragment)
                 if self.done or self.full() or stop.requested:
                     break
-        return (
+        return self.missing(len(fleet.news.abandoned))
+
+    def missing(self, abandoned: int = 0) -> str | None:
+        """Ends the recording, and returns a sentence on what is missing, if anything is.
+
+        Args:
+            abandoned: number of episodes that were given up in this session.
+        """
+        lacking = ""
+        if self._recorder is not None and self._uploader is not None:
+            with self._job.stop.deferred():
+                self._recorder.close()
+            lacking = self._uploader.finish()
+        ended = (
             self._full
             or self.unmet
             or given_up(
-                len(fleet.news.abandoned),
+                abandoned,
                 self._plan.config.host.retries,
                 f"; raise it if the game fails now and then, not in these states alone). Saved: "
                 f"{self._state}",
             )
         )
+        return "; ".join(filter(None, (ended, lacking))) or None
 
     def conclude(self, status: str) -> str:
         """Closes the recording and writes ``summary.json``; returns a status sentence."""
@@ -314,6 +331,9 @@ class _Collection:
                 "estimate": self._size.describe(),
                 "ended": self._full or self.unmet,
             }
+            if self._uploader is not None:
+                self._uploader.close()
+                recording["upload"] = self._uploader.describe()
             dropped: list[EpisodeRef] = []
             if self._keep is not None:
                 self._keep.close()

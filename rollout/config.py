@@ -109,6 +109,11 @@ class RecordingConfig(Section):
         gt=0,
     )
 
+    upload: str | None = key(
+        None,
+        "Address of fsspec to which shards are copied, e.g. s3://bucket/name; null for none.",
+    )
+
     @property
     def shard_bytes(self) -> int:
         """``shard_mb`` in bytes."""
@@ -225,6 +230,7 @@ class CollectConfig(FleetConfig):
         "recording.shard_mb",
         "recording.fsync",
         "recording.disk_budget_gb",
+        "recording.upload",
         "quotas",
         *(f"policy.{name}" for name in OF_MODELS),
     )
@@ -256,4 +262,6 @@ class CollectConfig(FleetConfig):
             raise ValueError(f"the run would never end; set episodes, env_steps, or both{more}")
         if self.quotas and not self.recording.enabled:
             raise ValueError("quotas count recorded episodes; set recording.enabled=true")
+        if self.recording.upload and not self.recording.enabled:
+            raise ValueError("nothing is recorded to upload; set recording.enabled=true")
         return self

@@ -23,7 +23,7 @@ import itertools
 import os
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partialmethod
 from pathlib import Path
@@ -88,6 +88,12 @@ class Layout:
     seal = partialmethod(file, "seals")
     journal = partialmethod(file, "journal")
 
+    def fetch(self, number: int) -> None:
+        """Makes sure that a data shard is here, if it is kept elsewhere."""
+
+    def close(self) -> None:
+        """Removes what was fetched, if anything was. Idempotent."""
+
     def numbers(self, folder: str) -> list[int]:
         """Returns the numbers of the files in a folder, ascending."""
         try:
@@ -98,8 +104,7 @@ class Layout:
             raise DatasetError(
                 f"cannot list the folder {self.folders[folder]}: {error.strerror}; restore it"
             ) from error
-        found = map(_NUMBERED.fullmatch, names)
-        return sorted(int(match[1]) for match in found if match)
+        return numbers_in(names)
 
     def last_number(self) -> int:
         """Returns the highest shard number that a file has; -1 if there is none."""
@@ -140,6 +145,11 @@ class Layout:
         base = f"{parent}{path.name.lstrip('.')}"
         names = (base if n == 1 else f"{base}.{n}" for n in itertools.count(1))
         return next(t for name in names if not (t := self.quarantine / name).exists())
+
+
+def numbers_in(names: Iterable[str]) -> list[int]:
+    """Returns the shard numbers in names of files, ascending; other files have none."""
+    return sorted(int(match[1]) for match in map(_NUMBERED.fullmatch, names) if match)
 
 
 @contextmanager

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from rollout.data.layout import Layout, writer_of
+from rollout.data.remote import open_system
 from rollout.errors import DatasetError
 
 _LEFT_OUT = ("dataset.lock",)
@@ -32,13 +32,13 @@ def push(source: Path, address: str) -> int:
         raise DatasetError(f"{root} is being written by {writer}; wait until it is done")
     files = sorted(p for p in root.rglob("*") if p.is_file() and p.name not in _LEFT_OUT)
     files.sort(key=lambda path: path.name in _LAST)
-    system, base = _system(address)
+    system, base = open_system(address)
     # Libraries of stores raise errors of their own, of every kind.
     try:
         if system.exists(base) and system.find(base):
             raise DatasetError(f"{address} holds files; a push overwrites nothing, name another")
         for path in files:
-            place = f"{base.rstrip('/')}/{path.relative_to(root).as_posix()}"
+            place = f"{base}/{path.relative_to(root).as_posix()}"
             system.makedirs(place.rpartition("/")[0], exist_ok=True)
             system.put_file(str(path), place)
             size = system.size(place)
@@ -49,13 +49,3 @@ def push(source: Path, address: str) -> int:
     except Exception as error:
         raise DatasetError(f"cannot write to {address}: {error!r}") from error
     return len(files)
-
-
-def _system(address: str) -> tuple[Any, str]:
-    import fsspec  # noqa: PLC0415 - few need it
-
-    try:
-        system, base = fsspec.core.url_to_fs(address)
-    except (ImportError, ValueError) as error:
-        raise DatasetError(f"cannot open {address}: {error}") from error
-    return system, str(base)

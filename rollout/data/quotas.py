@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, fields
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import numpy as np
@@ -81,6 +81,7 @@ class _Steps:
 
     attempt: int
     version: int
+    started: datetime
     batches: list[pa.RecordBatch] = field(default_factory=list)
     nbytes: int = 0
     kept: bool = False
@@ -148,7 +149,8 @@ class QuotaRecorder(AbstractContextManager["QuotaRecorder"]):
             episode, attempt = part["episode"][0].as_py(), part["attempt"][0].as_py()
             steps = self._playing.get(episode)
             if steps is None or steps.attempt != attempt:  # an earlier attempt is no result
-                steps = _Steps(attempt, part["version"][0].as_py())
+                began = part["wall_time"][0].as_py() - timedelta(seconds=part["latency"][0].as_py())
+                steps = _Steps(attempt, part["version"][0].as_py(), began)
                 self._playing[episode] = steps
             steps.batches.append(part)
             steps.nbytes += part.nbytes
@@ -162,10 +164,10 @@ class QuotaRecorder(AbstractContextManager["QuotaRecorder"]):
 
     def _ended(self, result: EpisodeResult, policy: str) -> list[pa.RecordBatch]:
         """The steps to record of an episode that has ended."""
-        steps = self._playing.pop(result.start.episode, _Steps(result.start.attempt, -1))
+        steps = self._playing.pop(result.start.episode)  # it has one step at least
         version = steps.batches[-1]["version"][-1].as_py() if steps.batches else steps.version
         task = str(self._writer.manifest.task["name"])
-        ref = _ref(result, task, policy, (steps.version, version))
+        ref = _ref(result, task, policy, (steps.version, version), steps.started)
         if self._quotas.need(ref) or steps.kept:
             self._quotas.count(ref)
             return steps.take()
@@ -231,7 +233,9 @@ def _line(ref: EpisodeRef) -> str:
     return json.dumps(known) + "\n"
 
 
-def _ref(result: EpisodeResult, task: str, policy: str, versions: tuple[int, int]) -> EpisodeRef:
+def _ref(
+    result: EpisodeResult, task: str, policy: str, versions: tuple[int, int], started: datetime
+) -> EpisodeRef:
     """The episode of a result, without the places of its steps."""
     start = result.start
     return EpisodeRef(
@@ -252,7 +256,7 @@ def _ref(result: EpisodeResult, task: str, policy: str, versions: tuple[int, int
         outcome=result.outcome,
         end=result.end,
         seconds=result.seconds,
-        started=datetime.now(UTC) - timedelta(seconds=result.seconds),
+        started=started,
         phase=None,
         reason=None,
         pieces=(),

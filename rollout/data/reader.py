@@ -29,6 +29,7 @@ from rollout.data.refs import (
     part_of_set,
     ref_of,
 )
+from rollout.data.remote import RemoteLayout, is_address
 from rollout.data.roll import derive_index, read_index
 from rollout.data.schema import FINAL, Column
 from rollout.data.shard import UNREADABLE, ShardReader
@@ -49,7 +50,9 @@ class Dataset(AbstractContextManager["Dataset"]):
     so a journal that is rolled in the meantime is read from its shard.
 
     Args:
-        path: the directory, or the run directory that contains it.
+        path: the directory, or the run directory that contains it; or an address of fsspec, e.g.
+            ``s3://bucket/name``, whose shards are fetched into a temporary folder when they are
+            read, the last 32 of them.
         cache_bytes: most bytes of decoded rows that are kept in memory for the next reads.
 
     Raises:
@@ -59,7 +62,7 @@ class Dataset(AbstractContextManager["Dataset"]):
     def __init__(self, path: Path | str, *, cache_bytes: int = CACHE_BYTES) -> None:
         if cache_bytes < 1:
             raise DatasetError(f"expected cache_bytes of at least 1, got {cache_bytes}")
-        self.layout = Layout.find(path)
+        self.layout = RemoteLayout(str(path)) if is_address(path) else Layout.find(path)
         self.manifest: Manifest = read_manifest(self.layout)
         self._columns = {c.name: c for c in self.manifest.columns}
         # Episodes that ended (``INDEX_SCHEMA``), each attempt once; those that have not; and the
@@ -87,6 +90,7 @@ class Dataset(AbstractContextManager["Dataset"]):
                 try:
                     table, left = read_index(self.layout, number)
                 except DatasetError:
+                    self.layout.fetch(number)
                     path = self.layout.data(number)
                     shard = ShardReader(path, expected=self.manifest.schema)
                     table, left, _ = derive_index(shard, number, left)
@@ -315,6 +319,7 @@ class Dataset(AbstractContextManager["Dataset"]):
         """Closes the files. Idempotent."""
         self._shard.cache_clear()
         self._cache.clear()
+        self.layout.close()
 
     def __exit__(self, *_: object) -> None:
         self.close()
@@ -345,6 +350,7 @@ class Dataset(AbstractContextManager["Dataset"]):
             except FileNotFoundError:
                 del self._journals[number]
         self._shard(number)  # has the columns of the dataset
+        self.layout.fetch(number)
         try:
             source = pads.dataset(str(self.layout.data(number)), format="parquet")
             return source.to_table(columns=list(columns), filter=where)
@@ -396,6 +402,7 @@ class Dataset(AbstractContextManager["Dataset"]):
 
 def _open_shard(layout: Layout, schema: pa.Schema, number: int) -> ShardReader:
     try:
+        layout.fetch(number)
         return ShardReader(layout.data(number), expected=schema)
     except FileNotFoundError as error:
         raise DatasetError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import socket
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -52,6 +52,10 @@ class DatasetWriter(AbstractContextManager["DatasetWriter"]):
             journal may become eight times larger.
         journal: ``lz4``, or ``none`` for less time in the collecting thread but more disk space.
 
+    Attributes:
+        manifest: the description of the dataset.
+        rolled: called in another thread whenever a journal has become a shard; may be set.
+
     Raises:
         DatasetLockedError: another live process is writing it.
         DatasetError: it has other contents; every difference is listed.
@@ -74,6 +78,7 @@ class DatasetWriter(AbstractContextManager["DatasetWriter"]):
                 f"at least 1, got {fsync!r}, {journal!r} and {shard_bytes}"
             )
         self.layout = Layout(path)
+        self.rolled: Callable[[], object] = lambda: None
         self._fsync, self._compression = fsync, journal
         self._journal_bytes = shard_bytes * (1 if journal == "lz4" else _GROWTH)
         self._journal: JournalWriter | None = None
@@ -95,7 +100,12 @@ class DatasetWriter(AbstractContextManager["DatasetWriter"]):
             _log.info("%s: recovered %d journals of a crash", self.layout.root, len(adopted))
         self._encoder = RowEncoder(self.manifest, manifest.policy)
         fsynced = fsync != "never"
-        self._roller = Roller(lambda n: roll(self.layout, self.manifest, n, fsync=fsynced))
+
+        def work(number: int) -> None:
+            roll(self.layout, self.manifest, number, fsync=fsynced)
+            self.rolled()
+
+        self._roller = Roller(work)
         self._append_s = 0.0
         self._counted = 0  # bytes of all files but the open journal
         self._count()

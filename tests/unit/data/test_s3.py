@@ -1,0 +1,22 @@
+"""A collection into S3, by the protocol: a local server and s3fs, in an environment of their own."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from formats_data import python_with, run_with
+
+pytestmark = pytest.mark.long
+
+VERSION = f"{sys.version_info.major}.{sys.version_info.minor}"
+
+
+def test_a_collection_is_written_to_s3_and_read_from_there(tmp_path):
+    python = python_with("s3fs==2026.9.0", "moto[server]==5.2.5", version=VERSION)
+    where = "import sysconfig; print(sysconfig.get_path('purelib'))"
+    packages = subprocess.run(
+        [python, "-c", where], capture_output=True, text=True, timeout=60, check=True
+    ).stdout.strip()
+    # Our own Python, which has Gamut; the packages of the environment come after its own.
+    run_with(Path(sys.executable), "s3_collects.py", tmp_path, packages)
