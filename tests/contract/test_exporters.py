@@ -24,7 +24,7 @@ from rollout.testing import (
 from rollout.testing.players import FakePlayer
 
 FILES = {"actions": "a.npz", "calls": "c.jsonl", "hf": "hf", "lerobot": "lr", "minari": "m-v0"}
-FILES |= {"mp4": "e.mp4", "rllib": "rllib"}
+FILES |= {"mp4": "e.mp4", "rlds": "rlds", "rllib": "rllib"}
 OPTIONS = {"rllib": {"column": "observation/image"}}
 SAID = Call(usable=True, answer="up", messages=[{"role": "user", "content": "?"}])
 

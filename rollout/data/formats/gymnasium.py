@@ -180,7 +180,7 @@ def _claimed(archive: zipfile.ZipFile, member: str) -> int:
         held = archive.getinfo(member).file_size - stream.tell()
     if dtype.hasobject:
         raise ValueError(f"{member} holds Python objects, which are not read")
-    size = math.prod(shape) * int(dtype.itemsize)
+    size: int = math.prod(shape) * dtype.itemsize
     if size != held:
         raise ValueError(f"{member}: expected {size} bytes of {dtype}{list(shape)}, got {held}")
     return size
