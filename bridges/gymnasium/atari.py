@@ -293,6 +293,7 @@ class AtariBridge:
             deadlines=Deadlines(start_s=180.0, reset_s=60.0, step_s=30.0),  # at the greatest width
             resources=Resources(memory_mb=400),
             tasks=TASKS,
+            stacks={"observation": 0} if self.stack > 1 else {},
             original_observation_space=observation,
             original_action_space=seen.action.original,
         )

@@ -139,6 +139,7 @@ class GymnasiumBridge:
             ticks_per_second=seen.fps,
             resources=Resources(memory_mb=300),
             tasks=TASKS,
+            stacks={OBSERVATION: 0} if seen.stacked else {},
             original_observation_space=seen.observation.original,
             original_action_space=seen.action.original,
             action_labels=self._labels(seen),

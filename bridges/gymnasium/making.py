@@ -14,7 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import gymnasium
+from gymnasium import spaces
 from gymnasium.envs.registration import load_env_creator
+from gymnasium.wrappers import FrameStackObservation
 
 from bridges.gymnasium.instance import SEED, Game, close_games
 from rollout.api import ACTION, ColumnSpec, Factor, FlatSpace, StateSpace, flatten_space, probing
@@ -51,6 +53,7 @@ class Probe:
         reproducible: whether its registration says that seeds reproduce.
         actions: the names of its actions, if it has ``get_action_meanings`` (as Atari) or an
             enumeration ``actions`` (as MiniGrid).
+        stacked: whether the observation is that of ``FrameStackObservation``.
     """
 
     observation: FlatSpace
@@ -58,6 +61,7 @@ class Probe:
     fps: float | None
     reproducible: bool
     actions: tuple[str, ...] = ()
+    stacked: bool = False
 
 
 def check_at_least(name: str, value: object, least: float) -> None:
@@ -237,9 +241,19 @@ def _made(
             float(fps) if fps else None,
             not spec.nondeterministic,
             _action_names(env.unwrapped),
+            _is_stacked(env),
         )
     finally:
         close_games([env])
+
+
+def _is_stacked(env: Any) -> bool:
+    shown = env.observation_space
+    while isinstance(env, gymnasium.Wrapper):
+        if isinstance(env, FrameStackObservation):
+            return isinstance(shown, spaces.Box) and env.observation_space == shown
+        env = env.env
+    return False
 
 
 def _action_names(game: Any) -> tuple[str, ...]:

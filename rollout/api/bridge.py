@@ -11,7 +11,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 import numpy as np
 from gymnasium import spaces
 
-from rollout.api.spaces import Labels, check_labels, check_masks
+from rollout.api.spaces import Labels, check_labels, check_masks, check_stacks
 from rollout.api.state import State, StateSpace
 from rollout.api.types import Array, Bools, Columns, Details, Ints
 from rollout.errors import ConfigError, InputError
@@ -109,6 +109,9 @@ class BridgeSpec:
         original_observation_space: the nested space, when the flat one was made from it.
         original_action_space: likewise.
         action_labels: names of the actions for people; see ``rollout.api.spaces.Labels``.
+        stacks: observations that are stacks of the last frames, and the axis of the frames, oldest
+            first: ``{"observation": 0}`` as of Gymnasium's ``FrameStackObservation``. Datasets
+            store each frame once.
         action_defaults: values of ``Discrete`` columns that only some actions use, so that a model
             may leave them out.
     """
@@ -135,8 +138,10 @@ class BridgeSpec:
     original_action_space: spaces.Space[Any] | None = None
     action_labels: Labels = field(default_factory=dict)
     action_defaults: Mapping[str, int] = field(default_factory=dict)
+    stacks: Mapping[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        check_stacks(self.observation_space, self.stacks)
         check_labels(self.action_space, self.action_labels)
         check_masks(self.observation_space, self.action_space)
 

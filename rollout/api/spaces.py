@@ -90,6 +90,22 @@ def check_masks(observations: spaces.Dict, actions: spaces.Dict) -> None:
             )
 
 
+def check_stacks(observations: spaces.Dict, stacks: Mapping[str, int]) -> None:
+    """Checks that every stack of frames is an observation with such an axis.
+
+    Raises:
+        SpaceError: one is not.
+    """
+    for key, axis in stacks.items():
+        leaf = observations.spaces.get(key)
+        shape = leaf_shape(leaf) if isinstance(leaf, spaces.Box) else ()
+        if not (0 <= axis < len(shape) and shape[axis] > 1):
+            raise SpaceError(
+                f"stacks: {key!r} is no stack of frames along axis {axis}: expected a Box with "
+                f"several frames on this axis, got {leaf}"
+            )
+
+
 def is_fixed(space: spaces.Space[Any]) -> bool:
     """Returns whether the space has a numeric column of fixed shape."""
     return isinstance(

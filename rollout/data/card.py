@@ -73,8 +73,8 @@ def card(manifest: Manifest) -> str:
         task=manifest.task,
         game=manifest.bridge,
         policy=manifest.policy or "an unnamed policy",
-        examples=_examples(manifest.columns),
-        columns=table(("column", "type", "unit", "contents"), map(_row, manifest.columns)),
+        examples=_examples(manifest.stored),
+        columns=table(("column", "type", "unit", "contents"), map(_row, manifest.stored)),
     )
 
 

@@ -142,6 +142,28 @@ def encode(codec: Codec, kind: pa.DataType, values: Array) -> pa.Array:
     return pa.array(values.tolist(), pa.string()) if texts else pa.array(values)
 
 
+def encode_some(values: Array, rows: Array, count: int) -> pa.Array:
+    """Returns a binary array of ``count`` rows: the bytes of a value at some rows, null elsewhere.
+
+    Args:
+        values: ``(n, *shape)``.
+        rows: the row of each value, ascending.
+        count: number of all rows.
+    """
+    present = np.zeros(count, bool)
+    present[rows] = True
+    if values.nbytes >= 2**31:
+        raise DatasetError(
+            f"a fragment has {values.nbytes} bytes of older frames, and a column of a batch holds "
+            f"less than 2 GiB; record shorter fragments"
+        )
+    size = values.itemsize * math.prod(values.shape[1:])
+    offsets = np.zeros(count + 1, np.int32)
+    np.cumsum(present * np.int32(size), out=offsets[1:])
+    parts = np.packbits(present, bitorder="little"), offsets, np.ascontiguousarray(values)
+    return pa.BinaryArray.from_buffers(pa.binary(), count, [pa.py_buffer(part) for part in parts])
+
+
 def _encode_list(kind: pa.DataType, values: Array) -> pa.Array:
     fixed = pa.list_(kind.value_field, values.shape[1])
     return pa.FixedSizeListArray.from_arrays(pa.array(values.reshape(-1)), type=fixed).cast(kind)

@@ -284,7 +284,7 @@ def _try(seal: Seal | None, layout: Layout, manifest: Manifest, number: int) -> 
             health.findings.append(Finding(name, "error", what))
             continue
         health.collector.add(rows)
-        for row, what in _undecodable(manifest.columns, rows):
+        for row, what in _undecodable(manifest.stored, rows):
             health.bad_rows.append(start + row)
             health.findings.append(Finding(name, "error", f"row {start + row}: {what}"))
     return health

@@ -7,6 +7,7 @@ restored from any of them.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from datetime import UTC, datetime
@@ -17,9 +18,9 @@ from typing import Any
 import pyarrow as pa
 from gymnasium import spaces
 
-from rollout.api import BridgeSpec, ColumnSpec, StateSpace, Task, factor_from_data
-from rollout.api.spaces import check_labels
-from rollout.data.codec import choose_codec
+from rollout.api import BridgeSpec, ColumnSpec, StateSpace, Task, factor_from_data, leaf_shape
+from rollout.api.spaces import check_labels, check_stacks
+from rollout.data.codec import LONGEST_LIST, choose_codec, numeric_codec
 from rollout.data.layout import Layout
 from rollout.data.schema import (
     ACTION,
@@ -36,10 +37,11 @@ from rollout.data.schema import (
     spec_column,
 )
 from rollout.data.space_json import space_from_json, space_to_json
+from rollout.data.stacks import FrameStack, frame_shape
 from rollout.errors import DatasetError, GamutError
 from rollout.files import parse_json, read_document, write_atomically
 
-FORMAT = 1
+FORMATS = (1, 2)
 METADATA_KEY = "gamut"
 _COMPRESSIONS = ("zstd", "lz4", "none")
 
@@ -63,6 +65,8 @@ class Manifest:
         policy_options: its options.
         codec: codec of image observations.
         codecs: codecs of individual observations, by key.
+        stack_axes: observations that are stacks of the last frames, and the axis of the frames,
+            oldest first; only the newest frame of a step is stored.
         details: True if data without a fixed shape is recorded.
         compression: of the shards: zstd, lz4 or none.
         code_version: version of the code that made the dataset.
@@ -86,6 +90,7 @@ class Manifest:
     policy_options: Mapping[str, Any] = field(default_factory=dict)
     codec: str = "raw"
     codecs: Mapping[str, str] = field(default_factory=dict)
+    stack_axes: Mapping[str, int] = field(default_factory=dict)
     details: bool = False
     compression: str = "zstd"
     code_version: str = ""
@@ -96,7 +101,7 @@ class Manifest:
 
     @cached_property
     def columns(self) -> tuple[Column, ...]:
-        """Every column of the data, in order."""
+        """Every column of the data, in order, as it is read."""
         leaves, own = self.observation_space.spaces, self.codecs
         unknown = sorted(own.keys() - leaves.keys())
         if unknown:
@@ -104,18 +109,23 @@ class Manifest:
                 f"codecs names observations that do not exist: {unknown}; "
                 f"there are {sorted(leaves)}"
             )
+        check_stacks(self.observation_space, self.stack_axes)
         observed, final = [], []
         after = "after the last action; null except in the last row of an episode"
         for key, leaf in leaves.items():
             column = leaf_column(OBSERVATION, key, leaf, "before the action")
             name = column.name
             if column.dtype != "string":
-                codec = choose_codec(name, column.dtype, column.shape, self.codec, own.get(key))
+                axis, shape = self.stack_axes.get(key), column.shape
+                shape = shape if axis is None else frame_shape(shape, axis)
+                codec = choose_codec(name, column.dtype, shape, self.codec, own.get(key))
                 column = replace(column, codec=codec)
             elif key in own:
                 raise DatasetError(f"column {name!r} holds text, which has no codec to choose")
             observed.append(column)
             name = FINAL if key == OBSERVATION else f"{FINAL}/{key}"
+            if key in self.stack_axes:
+                column = replace(column, codec=numeric_codec(name, column.dtype, column.shape))
             final.append(replace(column, name=name, role=FINAL, nullable=True, doc=after))
         actions = self.action_space.spaces.items()
         columns = [*IDENTITY, *observed]
@@ -131,10 +141,24 @@ class Manifest:
         return (*columns, *final)
 
     @cached_property
+    def frame_stacks(self) -> Mapping[str, FrameStack]:
+        """The stacks of frames, by the name of their column."""
+        seen = {c.key: c for c in self.columns if c.role == OBSERVATION}
+        found = (FrameStack.of(seen[key], axis) for key, axis in self.stack_axes.items())
+        return {stack.whole.name: stack for stack in found}
+
+    @cached_property
+    def stored(self) -> tuple[Column, ...]:
+        """Every column of the files, in order: ``columns``, with two for each stack of frames."""
+        stacks = self.frame_stacks
+        columns = [stacks[c.name].newest if c.name in stacks else c for c in self.columns]
+        return (*columns, *(stack.older for stack in stacks.values()))
+
+    @cached_property
     def schema(self) -> pa.Schema:
         """Arrow schema of shards and journals; its metadata holds the manifest."""
         alone = replace(self, sessions=(), damaged=())
-        fields = [column.field() for column in self.columns]
+        fields = [column.field() for column in self.stored]
         return pa.schema(fields, metadata={METADATA_KEY: alone.to_json(indent=None)})
 
     @cached_property
@@ -154,8 +178,11 @@ class Manifest:
             data[key] = space_to_json(data[key])
         for key in ("signals", "extras"):
             data[key] = {k: plain(s, key) for k, s in data[key].items()}
-        columns = [c.describe() for c in self.columns]
-        return json.dumps({"format": FORMAT, **data, "columns": columns}, indent=indent)
+        columns = [c.describe() for c in self.stored]
+        if not self.stack_axes:
+            del data["stack_axes"]  # format 1 has none
+        number = FORMATS[bool(self.stack_axes)]
+        return json.dumps({"format": number, **data, "columns": columns}, indent=indent)
 
     @classmethod
     def from_json(cls, text: str) -> Manifest:
@@ -166,8 +193,8 @@ class Manifest:
         """
         try:
             data = parse_json(text)
-            if data.pop("format") != FORMAT:
-                raise DatasetError(f"this code reads datasets of format {FORMAT}; update it")
+            if data.pop("format") not in FORMATS:
+                raise DatasetError(f"this code reads datasets of formats {FORMATS}; update it")
             data.pop("columns", None)
             for key in ("observation_space", "action_space"):
                 data[key] = space_from_json(data[key])
@@ -218,6 +245,13 @@ def describe_dataset(
         raise DatasetError(f"compression {compression!r} does not exist; valid: {_COMPRESSIONS}")
     about |= {k: plain(about.get(k, {}), k) for k in ("bridge_options", "policy_options")}
     evaluator: object = task.evaluator  # a recipe is a dataclass, but nothing enforces it
+    leaves = spec.observation_space.spaces
+    stacks = {
+        # Smaller frames are not worth a second column.
+        key: axis
+        for key, axis in spec.stacks.items()
+        if math.prod(frame_shape(leaf_shape(leaves[key]), axis)) > LONGEST_LIST
+    }
     options: Any = plain(evaluator, "evaluator") if is_dataclass(evaluator) else {}
     manifest = Manifest(
         bridge=bridge or spec.name,
@@ -236,6 +270,7 @@ def describe_dataset(
         action_labels={k: tuple(names) for k, names in spec.action_labels.items()},
         signals=dict(spec.signals),
         extras=dict(extras or {}),
+        stack_axes=stacks,
         compression=compression,
         created=now(),
         **about,
@@ -255,8 +290,8 @@ def differences(expected: Manifest, came: Manifest) -> list[str]:
         # The digests differ where names agree and values do not.
         texts = [_state_text(m.state_space) for m in (expected, came)]
         pairs.append(("state space", texts[0], texts[1]))
-    old = {c.name: c.short() for c in expected.columns}
-    new = {c.name: c.short() for c in came.columns}
+    old = {c.name: c.short() for c in expected.stored}
+    new = {c.name: c.short() for c in came.stored}
     pairs += [(f"column {n}", old.get(n, "none"), new.get(n, "none")) for n in old | new]
     return [f"{what}: expected {a}, got {b}" for what, a, b in pairs if a != b]
 

@@ -33,7 +33,13 @@ from rollout.data.remote import RemoteLayout, is_address
 from rollout.data.roll import derive_index, read_index
 from rollout.data.schema import FINAL, Column
 from rollout.data.shard import UNREADABLE, ShardReader
-from rollout.data.windows import GroupCache, decode_column, grouped_starts, random_starts
+from rollout.data.windows import (
+    GroupCache,
+    decode_column,
+    grouped_starts,
+    random_starts,
+    read_stack,
+)
 from rollout.errors import DatasetError, UnknownNameError
 
 CACHE_BYTES = 256 << 20  # 20,000 steps of 64x64 rgb
@@ -281,9 +287,9 @@ class Dataset(AbstractContextManager["Dataset"]):
         if seed is None:
             starts = _starts_in_order(refs, length, step)
         else:
-            starts = self._drawn(refs, length, step, seed, sum(c.row_bytes for c in wanted))
+            starts = self._drawn(refs, length, step, seed, sum(map(self._row_bytes, wanted)))
         for ref, start in starts:
-            yield Window(ref, start, self._cache.read(ref, start, start + length, wanted))
+            yield Window(ref, start, self._held(ref, start, start + length, wanted))
 
     def _drawn(
         self, refs: Sequence[EpisodeRef], length: int, stride: int, seed: int, row_bytes: int
@@ -308,8 +314,9 @@ class Dataset(AbstractContextManager["Dataset"]):
             columns: names of the columns wanted; all when None.
             filter: rows wanted, an expression over columns that are not large values.
         """
-        names = list(self._columns) if columns is None else list(columns)
-        self._require(names, tuple(self._columns))
+        valid = self.manifest.schema.names
+        names = valid if columns is None else list(columns)
+        self._require(names, valid)
         schema = pa.schema([self.manifest.schema.field(n) for n in names])
         narrow = [c.name for c in self.manifest.columns if c.is_narrow and filter is not None]
         tables = [self._table(number, names, narrow, filter) for number in self._numbers]
@@ -379,13 +386,44 @@ class Dataset(AbstractContextManager["Dataset"]):
         # Slots of a game alternate in a row group, so its next episode needs the group, too. But
         # images of that episode would be decoded for nothing if it is not read next.
         images = [c for c in columns if c.codec.is_image]
-        names = [c.name for c in images]
-        places = ref.rows(start, stop) if images else ()
-        tables = [self._rows(shard, names, low, high) for shard, low, high in places]
-        found = {c.name: decode_column(c, [t.column(c.name) for t in tables]) for c in images}
-        others = [c for c in columns if not c.codec.is_image]
-        found |= self._cache.read(ref, start, stop, others)
+        found = {}
+        for column in images:
+            stack = self.manifest.frame_stacks.get(column.name)
+            if stack is not None:
+                found[column.name] = read_stack(
+                    stack, ref, start, stop, parts=self._direct, bounds=self._bounds
+                )
+            else:
+                stored = self._direct(ref, start, stop, [column])[0]
+                found[column.name] = decode_column(column, stored)
+        found |= self._held(ref, start, stop, [c for c in columns if not c.codec.is_image])
         return {c.name: found[c.name] for c in columns}
+
+    def _held(
+        self, ref: EpisodeRef, start: int, stop: int, columns: Sequence[Column]
+    ) -> dict[str, Array]:
+        """The same, of which the decoded row groups are held for the next reads."""
+        stacks = self.manifest.frame_stacks
+        alone = [c for c in columns if c.name not in stacks]
+        found = self._cache.read(ref, start, stop, alone)
+        for stack in (stacks[c.name] for c in columns if c.name in stacks):
+            found[stack.whole.name] = read_stack(
+                stack, ref, start, stop, parts=self._cache.parts, bounds=self._bounds
+            )
+        return {c.name: found[c.name] for c in columns}
+
+    def _direct(
+        self, ref: EpisodeRef, start: int, stop: int, columns: Sequence[Column]
+    ) -> list[list[pa.ChunkedArray]]:
+        """Each column of steps ``start`` to ``stop`` (exclusive) in parts, as stored."""
+        names = [c.name for c in columns]
+        tables = [self._rows(shard, names, low, high) for shard, low, high in ref.rows(start, stop)]
+        return [[table.column(name) for table in tables] for name in names]
+
+    def _row_bytes(self, column: Column) -> int:
+        """Bytes of a value while it is held."""
+        stack = self.manifest.frame_stacks.get(column.name)
+        return column.row_bytes if stack is None else stack.newest.row_bytes
 
     def _final(self, ref: EpisodeRef) -> tuple[dict[str, Array], Any]:
         finals = [c for c in self.manifest.columns if _is_final(c)]

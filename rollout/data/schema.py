@@ -23,6 +23,7 @@ from rollout.data.space_json import space_from_json, space_to_json
 
 OBSERVATION, ACTION, SIGNAL, EXTRA = "observation", "action", "signal", "extra"
 FINAL = "final_observation"
+OLDER = "older_frames"
 STEP = "step"
 DETAILS = "details"
 
@@ -33,7 +34,7 @@ class Column:
 
     Attributes:
         name: name in Arrow.
-        role: observation, action, signal, extra, final_observation, details or step.
+        role: observation, action, signal, extra, final_observation, older_frames, details or step.
         key: key within the role, as in the space or the fragment.
         dtype: numpy dtype name; ``string`` or ``timestamp`` for those.
         shape: shape of one row's value.
@@ -42,6 +43,7 @@ class Column:
         codec: encoding of a value.
         nullable: True if rows may have no value.
         space: JSON of the leaf space, None for other roles.
+        stack: of the newest frames of a stack, the axis and the number of all frames.
     """
 
     name: str
@@ -54,6 +56,7 @@ class Column:
     codec: Codec = PLAIN
     nullable: bool = False
     space: Mapping[str, Any] | None = None
+    stack: tuple[int, int] | None = None
 
     @property
     def row_bytes(self) -> int:
@@ -92,6 +95,8 @@ class Column:
         del about["name"]
         if self.space is not None:
             about["space"] = json.dumps(self.space)
+        if self.stack is not None:
+            about["stack"] = json.dumps(dict(zip(("axis", "frames"), self.stack, strict=True)))
         return pa.field(self.name, self.arrow_type, nullable=self.nullable, metadata=about)
 
     def describe(self) -> dict[str, Any]:
@@ -109,6 +114,7 @@ class Column:
         """Returns dtype, shape, codec, unit and bounds in one phrase, for messages."""
         text = f"{self.dtype}{list(self.shape)} as {self.codec}"
         text += f" in {self.unit}" if self.unit else ""
+        text += f", newest of {self.stack[1]} frames" if self.stack else ""
         return text + (f", {space_from_json(self.space)}" if self.space is not None else "")
 
 

@@ -57,12 +57,12 @@ class ShardWriter:
     def __init__(self, path: Path, manifest: Manifest) -> None:
         self.path = path
         self.rows = 0
-        fits = _GROUP_BYTES // max(manifest.row_bytes, 1)
+        columns = manifest.stored
+        fits = _GROUP_BYTES // max(sum(c.row_bytes for c in columns if not c.nullable), 1)
         self._target = max(_GROUP_ROWS[0], min(_GROUP_ROWS[1], fits))
         self._schema = manifest.schema
         self._waiting: list[pa.RecordBatch] = []
         self._waiting_rows = 0
-        columns = manifest.columns
         self._writer = pq.ParquetWriter(
             temporary(path),
             manifest.schema,

@@ -11,7 +11,7 @@ from bisect import bisect_left, bisect_right
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -21,6 +21,7 @@ from rollout.api import Array
 from rollout.data.codec import decode
 from rollout.data.refs import EpisodeRef
 from rollout.data.schema import Column
+from rollout.data.stacks import FrameStack
 from rollout.errors import DatasetError
 
 _REUSE = 8  # windows that use a step while its group is in memory
@@ -30,6 +31,8 @@ _Group = tuple[int, int, int]  # shard, first row, row after the last
 _Key = tuple[int, int, int, str]  # shard, first row, row after the last, column
 Rows = Callable[[int, Sequence[str], int, int], pa.Table]
 """Reads columns of a shard, by its number, from one row to another (exclusive)."""
+Parts = Callable[[EpisodeRef, int, int, Sequence[Column]], list[list[Any]]]
+"""Returns columns of some steps of an episode in parts, see ``GroupCache.parts``."""
 Bounds = Callable[[int], Sequence[int]]
 """Returns the first row of each row group of a shard, and the number of its rows."""
 
@@ -37,8 +40,8 @@ Bounds = Callable[[int], Sequence[int]]
 class GroupCache:
     """Columns of row groups; the least recently used are dropped beyond a bound.
 
-    Numbers and images are held decoded; texts are held as Arrow arrays, because objects in
-    Python take many times their space.
+    Numbers and images are held decoded; texts and columns that may have no value are held as Arrow
+    arrays, because objects in Python take many times their space.
 
     Args:
         most_bytes: the bound; a group that is larger is held alone.
@@ -59,27 +62,38 @@ class GroupCache:
         Raises:
             DatasetError: the dataset does not have them all, or a value is damaged.
         """
-        parts: dict[str, list[Array]] = {column.name: [] for column in columns}
+        parts = self.parts(ref, start, stop, columns)
+        return {
+            column.name: np.concatenate(own) if own else decode_column(column, [])
+            for column, own in zip(columns, parts, strict=True)
+        }
+
+    def parts(
+        self, ref: EpisodeRef, start: int, stop: int, columns: Sequence[Column]
+    ) -> list[list[Any]]:
+        """Returns each column of steps ``start`` to ``stop`` (exclusive) in parts.
+
+        They are arrays, which must not be changed, or as stored if a column may have no value.
+        Raises like ``read``.
+        """
+        parts: list[list[Any]] = [[] for _ in columns]
         found = 0
         for shard, low, high in ref.rows(start, stop):
             for begin, end in _groups_of(self._bounds(shard), low, high):
                 found += min(high, end) - max(low, begin)
                 rows = slice(max(low - begin, 0), min(high, end) - begin)
                 group = self._group(shard, begin, end, columns)
-                for column, values in zip(columns, group, strict=True):
+                for column, values, own in zip(columns, group, parts, strict=True):
                     part = values[rows]
-                    if not isinstance(part, np.ndarray):
+                    if column.dtype == "string":
                         part = decode_column(column, [part])
-                    parts[column.name].append(part)
+                    own.append(part)
         if columns and found != stop - start:
             raise DatasetError(
                 f"episode {ref.episode} has {ref.length} steps by its index, and of steps {start} "
                 f"to {stop} the dataset has {found}; run: gamut dataset doctor"
             )
-        return {
-            column.name: np.concatenate(own) if own else decode_column(column, [])
-            for column, own in zip(columns, parts.values(), strict=True)
-        }
+        return parts
 
     def clear(self) -> None:
         """Drops everything."""
@@ -97,7 +111,8 @@ class GroupCache:
             table = self._rows(shard, [c.name for c in missing], begin, end)
             for column in missing:
                 stored = table.column(column.name)
-                values = stored if column.dtype == "string" else decode_column(column, [stored])
+                whole = column.dtype == "string" or column.nullable
+                values = stored if whole else decode_column(column, [stored])
                 held[shard, begin, end, column.name] = values
                 self.nbytes += values.nbytes
         for key in keys:
@@ -105,6 +120,43 @@ class GroupCache:
         while missing and self.nbytes > self.most_bytes and len(held) > len(keys):
             self.nbytes -= held.popitem(last=False)[1].nbytes
         return [held[key] for key in keys]
+
+
+def read_stack(
+    stack: FrameStack, ref: EpisodeRef, start: int, stop: int, *, parts: Parts, bounds: Bounds
+) -> Array:
+    """Returns the stacks of frames of steps ``start`` to ``stop`` (exclusive), ``(n, ...)``.
+
+    Raises:
+        DatasetError: a value is damaged, or older frames are missing.
+    """
+    begin = _first_frame(stack, ref, start, parts, bounds)
+    newest, older = parts(ref, begin, stop, [stack.newest, stack.older])
+    frames = [
+        part if isinstance(part, np.ndarray) else decode_column(stack.newest, [part])
+        for part in newest
+    ] or [decode_column(stack.newest, [])]
+    return stack.join(
+        frames[0] if len(frames) == 1 else np.concatenate(frames), older, start - begin
+    )
+
+
+def _first_frame(
+    stack: FrameStack, ref: EpisodeRef, start: int, parts: Parts, bounds: Bounds
+) -> int:
+    """The first step to read for the stack of step ``start``."""
+    begin = max(0, start - stack.count + 1)
+    if start >= ref.length:
+        return start
+    at = int(np.searchsorted(ref.offsets, start, side="right")) - 1
+    piece, offset = ref.pieces[at], int(ref.offsets[at])
+    edges = bounds(piece.shard)
+    edge = edges[bisect_right(edges, piece.row_start + start - offset) - 1]
+    # Not in the row group before, which need not be decoded, if this one has older frames.
+    edge = max(edge - piece.row_start + offset, offset)
+    if begin < edge and parts(ref, edge, edge + 1, [stack.older])[0][0].null_count == 0:
+        return edge
+    return begin
 
 
 def decode_column(column: Column, parts: Sequence[pa.ChunkedArray]) -> Array:

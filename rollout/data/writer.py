@@ -305,7 +305,8 @@ def _create_or_resume(layout: Layout, manifest: Manifest) -> Manifest:
     known = manifest
     if layout.manifest.exists() or any(layout.numbers(folder) for folder in layout.folders):
         known = read_manifest(layout)
-        lines = differences(known, manifest)
+        # A dataset of an earlier version goes on with whole stacks of frames.
+        lines = differences(known, replace(manifest, stack_axes=known.stack_axes))
         if lines:
             raise DatasetError(
                 f"dataset {layout.root} holds something else: " + "; ".join(lines) + ". "

@@ -190,6 +190,7 @@ LAUNCHED = {
     "actions are left as they are": game_checks.actions_untouched,
     "every action is accepted": game_checks.every_action,
     "random agent plays": game_checks.random_agent,
+    "stacks of frames": game_checks.stacks,
     "over slots are left alone": game_checks.over_slots,
     "same start, same frames": game_checks.reproduces,
     "seed": game_checks.seed,

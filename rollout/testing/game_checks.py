@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import os
 import shutil
 from collections.abc import Sequence
@@ -141,6 +142,21 @@ def random_agent(trial: Trial) -> str:
         check_finite(frame)
     ended = sum(int((frame.game_over | frame.game_truncated).sum()) for frame in frames)
     return f"{trial.steps} steps in {trial.width} slots, {ended} episodes ended"
+
+
+def stacks(trial: Trial) -> str:
+    """In each stack of frames, the older ones are the newer ones of the step before."""
+    if not trial.spec.stacks:
+        raise Skipped("the spec names no stacks of frames")
+    for step, (before, now) in enumerate(itertools.pairwise(trial.reference), 1):
+        live = ~(before.game_over | before.game_truncated)
+        for key, axis in trial.spec.stacks.items():
+            old, new = (np.moveaxis(f.observations[key], 1 + axis, 1)[live] for f in (before, now))
+            same = np.array_equal(old[:, 1:], new[:, :-1])
+            require(
+                same, f"step {step}: the older frames of {key!r} are not those of step {step - 1}"
+            )
+    return f"{', '.join(trial.spec.stacks)}: {trial.steps} steps"
 
 
 def over_slots(trial: Trial) -> str:

@@ -125,6 +125,7 @@ def _spec_changes(spec):
         },
         "nested": {"action_space": spaces.Dict({"a": spaces.Dict({"move": spaces.Discrete(5)})})},
         "no width": {"max_width": 0},
+        "no stack": {"stacks": {"image": 0}},
         "signal dtype": {"signals": {"x": dataclasses.replace(spec.signals["reward"], dtype="y")}},
         "narrow observation": {
             "observation_space": spaces.Dict(
@@ -320,6 +321,7 @@ FAILURES = [
     ("actions are left as they are", Flawed(flaw="actions changed"), "'move' was changed"),
     ("every action is accepted", Flawed(flaw="last action"), "RuntimeError: no such move"),
     ("random agent plays", Flawed(flaw="NaN"), "signal 'reward' holds NaN"),
+    ("stacks of frames", Flawed(flaw="no stack"), "step 1: the older frames of 'image' are not"),
     ("over slots are left alone", Flawed(flaw="moves when over"), "were over and still changed"),
     ("same start, same frames", FakeBridge(unseeded=True), "a second instance"),
     ("seed", Flawed(flaw="seed denied"), "uses_seed=False, yet"),

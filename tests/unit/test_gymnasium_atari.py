@@ -224,3 +224,10 @@ def test_spec_and_options():
 def test_games_and_modes_that_do_not_exist(bridge, error, text):
     with pytest.raises(error, match=text):
         functools.partial(getattr, bridge, "spec")()
+
+
+@pytest.mark.parametrize("stack", [1, 4])
+def test_the_spec_names_the_stack(stack):
+    assert AtariBridge(id="Pong", stack=stack).spec.stacks == (
+        {"observation": 0} if stack > 1 else {}
+    )

@@ -333,3 +333,14 @@ def test_the_actions_of_minigrid_have_their_names():
     spec = GymnasiumBridge(id="MiniGrid-Empty-5x5-v0").spec
     assert spec.action_labels["action"][:3] == ("left", "right", "forward")
     assert GymnasiumBridge(id="CartPole-v1").spec.action_labels == {}
+
+
+def test_a_stack_of_frames_is_found():
+    def stacked():
+        return gymnasium.wrappers.FrameStackObservation(gymnasium.make("CartPole-v1"), 3)
+
+    gymnasium.register("GamutTestStack-v0", entry_point=stacked)
+    spec = GymnasiumBridge(id="GamutTestStack-v0").spec
+    assert spec.observation_space["observation"].shape == (3, 4)
+    assert spec.stacks == {"observation": 0}
+    assert GymnasiumBridge(id="CartPole-v1").spec.stacks == {}

@@ -14,7 +14,7 @@ from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[3])]
 
-from store_fragments import Player, make_manifest  # noqa: E402 - needs the path above
+from store_fragments import Player, make_manifest, stacked_spec  # noqa: E402 - needs the path above
 
 from rollout.data import DatasetWriter, DiskFullError  # noqa: E402
 
@@ -25,7 +25,8 @@ def say(text: str) -> None:
 
 def child(mode: str, path: str, seed: int, first: int, limit: int) -> None:
     say(f"pid {os.getpid()}")
-    player = Player(width=2, seed=seed, first=first, longest=12, lost=False)
+    spec = stacked_spec() if mode == "kill" else None
+    player = Player(spec, width=2, seed=seed, first=first, longest=12, lost=False)
     if mode == "full":
         resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
     shard_bytes = limit if mode == "kill" else 1 << 30

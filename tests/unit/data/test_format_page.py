@@ -5,14 +5,14 @@ from dataclasses import fields
 from pathlib import Path
 
 import pytest
-from store_fragments import make_manifest, make_spec
+from store_fragments import make_manifest, make_spec, stacked_spec
 
 from rollout.api import Call
 from rollout.data import Layout, Manifest
 from rollout.data.codec import parse_codec
 from rollout.data.episodes import INDEX_SCHEMA
 from rollout.data.journal import LOSSES_KEY as JOURNAL_LOSSES
-from rollout.data.manifest import FORMAT, METADATA_KEY
+from rollout.data.manifest import FORMATS, METADATA_KEY
 from rollout.data.message import NOTE_KEY
 from rollout.data.roll import OPEN_KEY
 from rollout.data.schema import IDENTITY, RESULT
@@ -49,8 +49,10 @@ def test_the_columns_of_steps_are_those_of_the_schema(place, columns):
 def test_every_other_column_has_its_kind_in_the_page():
     kinds = {re.sub("KEY", ".+", name) for rows in TABLES["Steps"][1::2] for name in names_of(rows)}
     known = {column.name for column in (*IDENTITY, *RESULT)}
-    manifest = make_manifest(make_spec(), details=True)
-    others = [column.name for column in manifest.columns if column.name not in known]
+    columns = [
+        c for s in (make_spec(), stacked_spec()) for c in make_manifest(s, details=True).stored
+    ]
+    others = [column.name for column in columns if column.name not in known]
     assert others
     for name in others:
         assert any(re.fullmatch(f"{kind}|{kind.partition('/')[0]}", name) for kind in kinds), name
@@ -70,17 +72,16 @@ def test_the_index_of_episodes_is_that_of_the_schema():
 def test_the_keys_of_the_description_and_of_calls():
     keys = ["format", *(field.name for field in fields(Manifest)), "columns"]
     assert names_of(TABLES["dataset.json"][0]) == keys
-    assert f"version of the format: {FORMAT}" in PAGE
+    assert f"version of the format: {FORMATS[0]}, or {FORMATS[1]} with" in PAGE
     calls = ["try" if field.name == "number" else field.name for field in fields(Call)]
     assert names_of(TABLES["Calls, tokens and cost"][0]) == calls
 
 
 def test_the_metadata_of_a_field():
-    (column,) = [c for c in make_manifest(make_spec()).columns if c.name == "reward"]
+    column = make_manifest(stacked_spec()).frame_stacks["observation/first"].newest
     described = PAGE.partition("The metadata of each field has")[2].partition(".")[0]
-    assert {key.decode() for key in column.field().metadata} <= set(
-        re.findall("`([a-z]+)`", described)
-    )
+    named = set(re.findall("`([a-z]+)`", described))
+    assert {key.decode() for key in column.field().metadata} <= named
 
 
 def test_codecs_and_files(tmp_path):
