@@ -59,7 +59,8 @@ def info(args: argparse.Namespace) -> int:
         for column in manifest.columns:
             kind = f"{column.dtype}{list(column.shape) if column.shape else ''}"
             unit = f" [{column.unit}]" if column.unit else ""
-            tell(f"  {column.name:28} {kind:20} {column.codec!s:8}{unit} {column.doc}")
+            doc = f"{column.doc}, stored with loss" if column.codec.is_lossy else column.doc
+            tell(f"  {column.name:28} {kind:20} {column.codec!s:8}{unit} {doc}")
     return 0
 
 

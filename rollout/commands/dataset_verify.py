@@ -17,8 +17,6 @@ from rollout.data.schema import ACTION, OBSERVATION, column_name
 from rollout.errors import DatasetError
 from rollout.host.instances import free_ports
 
-_LOSSY = "jpeg"
-
 
 class Difference(NamedTuple):
     """The first thing in an episode that was not the same when it was played again.
@@ -40,7 +38,7 @@ class Difference(NamedTuple):
 def compared(dataset: Dataset) -> tuple[list[str], list[str]]:
     """Returns the columns that are compared, and those that were stored with loss."""
     wanted = [c for c in dataset.manifest.columns if c.role in ("observation", "signal")]
-    lossy = [c.name for c in wanted if c.codec.name == _LOSSY]
+    lossy = [c.name for c in wanted if c.codec.is_lossy]
     return [c.name for c in wanted if c.name not in lossy and c.codec.name != "json"], lossy
 
 

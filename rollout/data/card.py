@@ -81,6 +81,7 @@ def card(manifest: Manifest) -> str:
 def _row(column: Column) -> tuple[str, ...]:
     kind = f"{column.dtype}{list(column.shape) if column.shape else ''}"
     stored = "" if column.codec.name in ("plain", "list") else f", stored as {column.codec}"
+    stored += " with loss" if column.codec.is_lossy else ""
     return f"`{column.name}`", f"{kind}{stored}", column.unit, column.doc
 
 

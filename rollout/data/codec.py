@@ -53,6 +53,11 @@ class Codec:
         """True if a value is an image file."""
         return self.name in _IMAGES
 
+    @property
+    def is_lossy(self) -> bool:
+        """True if a value that is read may differ from the one that was stored."""
+        return self.name == "jpeg"
+
     def __str__(self) -> str:
         return f"{self.name}:{self.quality}" if self.quality else self.name
 

@@ -20,7 +20,7 @@ from gymnasium import spaces
 
 from rollout.api import BridgeSpec, ColumnSpec, StateSpace, Task, factor_from_data, leaf_shape
 from rollout.api.spaces import check_labels, check_stacks
-from rollout.data.codec import LONGEST_LIST, choose_codec, numeric_codec
+from rollout.data.codec import LONGEST_LIST, Codec, choose_codec, numeric_codec
 from rollout.data.layout import Layout
 from rollout.data.schema import (
     ACTION,
@@ -140,6 +140,11 @@ class Manifest:
             final.append(json_column("final_details", likewise))
         return (*columns, *final)
 
+    @property
+    def lossy(self) -> Mapping[str, Codec]:
+        """The codecs of the observations that are stored with loss, by the name of their column."""
+        return {c.name: c.codec for c in self.columns if c.codec.is_lossy and c.role == OBSERVATION}
+
     @cached_property
     def frame_stacks(self) -> Mapping[str, FrameStack]:
         """The stacks of frames, by the name of their column."""
@@ -178,7 +183,7 @@ class Manifest:
             data[key] = space_to_json(data[key])
         for key in ("signals", "extras"):
             data[key] = {k: plain(s, key) for k, s in data[key].items()}
-        columns = [c.describe() for c in self.stored]
+        columns = [{**c.describe(), "lossy": c.codec.is_lossy} for c in self.stored]
         if not self.stack_axes:
             del data["stack_axes"]  # format 1 has none
         number = FORMATS[bool(self.stack_axes)]

@@ -96,6 +96,11 @@ class DatasetWriter(AbstractContextManager["DatasetWriter"]):
         except BaseException:
             self._lock.close()
             raise
+        for name, codec in self.manifest.lossy.items():
+            _log.warning(
+                "%s: %s is stored with loss, as %s; the codecs raw, png and webp are lossless",
+                *(self.layout.root, name, codec),
+            )
         if adopted:
             _log.info("%s: recovered %d journals of a crash", self.layout.root, len(adopted))
         self._encoder = RowEncoder(self.manifest, manifest.policy)

@@ -1,5 +1,6 @@
 """The card of a dataset: Hugging Face reads the folder by it, and people its example."""
 
+import json
 import re
 
 import datasets
@@ -9,6 +10,7 @@ from gymnasium import spaces
 from store_fragments import Player, frames, make_manifest, make_spec
 from test_round_trip import record
 
+from rollout.commands import dataset as script
 from rollout.data import Dataset, DatasetWriter, doctor, repair
 
 
@@ -81,3 +83,16 @@ def test_what_people_wrote_is_kept_and_no_damage(tmp_path):
     assert doctor(tmp_path).clean
     assert repair(tmp_path).done == ()
     assert (tmp_path / "README.md").read_text() == "mine"
+
+
+@pytest.mark.parametrize(("codec", "lossy"), [("jpeg:90", True), ("png", False)])
+def test_loss_is_announced(tmp_path, caplog, capsys, codec, lossy):
+    recorded(tmp_path / "d", {"rgb": frames(9, 8, 3)}, codec)
+    warned = "observation/rgb is stored with loss, as jpeg:90"
+    assert (warned in caplog.text) == lossy
+    data = json.loads((tmp_path / "d/dataset.json").read_text())
+    told = {c["name"] for c in data["columns"] if c["lossy"]}
+    assert told == ({"observation/rgb", "final_observation/rgb"} if lossy else set())
+    assert ("stored as jpeg:90 with loss" in (tmp_path / "d/README.md").read_text()) == lossy
+    assert script.main(["info", str(tmp_path / "d")]) == 0
+    assert ("before the action, stored with loss" in capsys.readouterr().out) == lossy
