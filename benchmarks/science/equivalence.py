@@ -44,13 +44,6 @@ seen (f2baf6f), its 48 runs were made again with half the coefficient, on the sa
 from __future__ import annotations
 
 import itertools
-import json
-import os
-import statistics
-import subprocess
-import sys
-import tempfile
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -59,14 +52,14 @@ import gymnasium as gym
 import numpy as np
 from gymnasium import spaces
 
-from benchmarks.report import arguments, publish, table
+from benchmarks.report import table
+from benchmarks.science import trainings
+from benchmarks.science.trainings import SCORES, Catch, Counted, difference
 
 FIRST = range(40, 52)
 LIBRARIES = ("gamut", "stable-baselines3", "rllib")
-SCORES = ("last fifth", "whole run")
 SLOTS, FRAGMENT, MINIBATCH, EPOCHS = 16, 64, 256, 10
 LR, GAMMA, LAMBDA, CLIP, ENTROPY, VALUE, NORM = 1e-3, 0.99, 0.95, 0.2, 0.01, 0.5, 0.5
-EPISODES = "GAMUT_EQUIVALENCE_EPISODES"  # names the file that episodes are written to
 
 
 @dataclass(frozen=True)
@@ -104,33 +97,6 @@ GAMES = {
 }
 
 
-class Catch(gym.Env[np.ndarray, int]):
-    """Pixels: a ball falls through a 10 x 6 picture and is caught by a paddle, for 1 or -1."""
-
-    observation_space = spaces.Box(0.0, 1.0, (60,), np.float32)
-    action_space = spaces.Discrete(3)
-
-    def reset(
-        self, *, seed: int | None = None, options: Any = None
-    ) -> tuple[np.ndarray, dict[str, Any]]:
-        super().reset(seed=seed)
-        self._row, self._paddle = 0, 3
-        self._column = int(self.np_random.integers(6))
-        return self._picture(), {}
-
-    def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
-        self._paddle = min(max(self._paddle + int(action) - 1, 0), 5)
-        self._row += 1
-        over = self._row == 9
-        reward = (1.0 if self._column == self._paddle else -1.0) if over else 0.0
-        return self._picture(), reward, over, False, {}
-
-    def _picture(self) -> np.ndarray:
-        picture = np.zeros((10, 6), np.float32)
-        picture[self._row, self._column] = picture[9, self._paddle] = 1.0
-        return picture.ravel()
-
-
 class OneHot(gym.ObservationWrapper[np.ndarray, int, Any]):
     """MiniGrid's codes as one vector of zeros and ones, the same for all libraries."""
 
@@ -144,25 +110,6 @@ class OneHot(gym.ObservationWrapper[np.ndarray, int, Any]):
         parts = [np.eye(n)[observation["image"][..., i]] for i, n in enumerate(self._SIZES)]
         codes = np.concatenate(parts, -1).ravel()
         return np.concatenate([codes, np.eye(4)[observation["direction"]]]).astype(np.float32)
-
-
-class Counted(gym.Wrapper[Any, Any, Any, Any]):
-    """Writes the return of each episode, and how many steps all environments had made by then."""
-
-    steps = 0  # of all environments of the process
-
-    def step(self, action: Any) -> Any:
-        observation, reward, terminated, truncated, info = self.env.step(action)
-        Counted.steps += 1
-        self._total += float(reward)
-        if terminated or truncated:
-            with Path(os.environ[EPISODES]).open("a") as file:
-                file.write(f"{Counted.steps} {self._total}\n")
-        return observation, reward, terminated, truncated, info
-
-    def reset(self, **given: Any) -> Any:
-        self._total = 0.0
-        return self.env.reset(**given)
 
 
 def make(game: str) -> Any:
@@ -181,30 +128,8 @@ for _name in GAMES:
 
 
 def train_gamut(game: str, seed: int, steps: int) -> None:
-    from rollout.cli import Session
-    from rollout.config import make_config
-    from rollout.signals import Stop
-    from rollout.train.config import TrainConfig
-    from rollout.train.train import train
-
-    algorithm = {
-        "name": "ppo",
-        "batch": SLOTS * FRAGMENT,
-        "minibatch": MINIBATCH,
-        "epochs": EPOCHS,
-        "lr": LR,
-        "schedule": "linear",
-        "gamma": GAMMA,
-        "gae_lambda": LAMBDA,
-        "clip": CLIP,
-        "entropy": ENTROPY,
-        "value_coef": VALUE,
-        "max_grad_norm": NORM,
-        "max_staleness": 0,
-    }
-    with tempfile.TemporaryDirectory() as folder:
-        config = {
-            "output": f"{folder}/run",
+    trainings.train_gamut(
+        {
             "bridge": {
                 "name": "gymnasium",
                 "id": f"Equivalence/{game}-v0",
@@ -215,13 +140,23 @@ def train_gamut(game: str, seed: int, steps: int) -> None:
             "fragment": {"steps": FRAGMENT},
             "env_steps": steps,
             "seed": seed,
-            "algorithm": algorithm,
-            "learners": {"threads": 1},
-            "episodes": {"write": False},
-            "wandb": {"mode": "disabled"},
-            "log": {"level": "error"},
+            "algorithm": {
+                "name": "ppo",
+                "batch": SLOTS * FRAGMENT,
+                "minibatch": MINIBATCH,
+                "epochs": EPOCHS,
+                "lr": LR,
+                "schedule": "linear",
+                "gamma": GAMMA,
+                "gae_lambda": LAMBDA,
+                "clip": CLIP,
+                "entropy": ENTROPY,
+                "value_coef": VALUE,
+                "max_grad_norm": NORM,
+                "max_staleness": 0,
+            },
         }
-        train(make_config(TrainConfig, config), Session(False, Stop()))
+    )
 
 
 def train_stable_baselines3(game: str, seed: int, steps: int) -> None:
@@ -252,12 +187,10 @@ def train_stable_baselines3(game: str, seed: int, steps: int) -> None:
 
 
 def train_rllib(game: str, seed: int, steps: int) -> None:
-    import ray
     from ray import tune
     from ray.rllib.algorithms.ppo import PPOConfig
     from ray.rllib.core.rl_module.default_model_config import DefaultModelConfig
 
-    ray.init(num_cpus=1, include_dashboard=False, logging_level="ERROR")
     tune.register_env("equivalence", lambda _: make(game))
     config = PPOConfig().environment("equivalence")
     config.env_runners(
@@ -286,74 +219,40 @@ def train_rllib(game: str, seed: int, steps: int) -> None:
     while Counted.steps < steps:
         algorithm.train()
     algorithm.stop()
-    ray.shutdown()
 
 
 TRAIN = {"gamut": train_gamut, "stable-baselines3": train_stable_baselines3, "rllib": train_rllib}
 
 
-def scores(file: Path, steps: int) -> dict[str, float]:
-    """Returns the two scores of a run, from the episodes in a file."""
-    tenths: list[list[float]] = [[] for _ in range(10)]
-    for line in file.read_text().splitlines():
-        at, total = line.split()
-        if int(at) <= steps:
-            tenths[(int(at) - 1) * 10 // steps].append(float(total))
-    whole = statistics.fmean(statistics.fmean(tenth) for tenth in tenths)
-    return {"last fifth": statistics.fmean(tenths[8] + tenths[9]), "whole run": whole}
-
-
-def run(folder: Path) -> None:
-    """Makes all runs that the folder does not have, one on each processor."""
-    folder.mkdir(parents=True, exist_ok=True)
-    results = folder / "scores.jsonl"
-    lines = results.read_text().splitlines() if results.exists() else []
-    done = {tuple(json.loads(line)[k] for k in ("game", "library", "seed")) for line in lines}
-
-    def make_one(game: str, library: str, seed: int) -> None:
-        episodes = folder / f"{game}-{library}-{seed}.txt"
-        episodes.unlink(missing_ok=True)
-        command = [
-            sys.executable,
-            "-m",
-            "benchmarks.science.equivalence",
-            "one",
-            game,
-            library,
-            str(seed),
-        ]
-        env = {**os.environ, EPISODES: str(episodes), "OMP_NUM_THREADS": "1"}
-        subprocess.run(command, check=True, env=env)
-        line = {"game": game, "library": library, "seed": seed}
-        with results.open("a") as file:
-            file.write(json.dumps({**line, **scores(episodes, GAMES[game].steps)}) + "\n")
-
-    first = sorted(itertools.product(GAMES, LIBRARIES, FIRST), key=lambda x: x[2])
+def run(folder: Path, parallel: int) -> None:
+    """Makes all runs that the folder does not have."""
+    runs = sorted(itertools.product(GAMES, LIBRARIES, FIRST), key=lambda x: x[2])
     for name, game in sorted(GAMES.items(), key=lambda x: x[1].more):
-        first += [(name, library, seed) for seed in game.fresh for library in LIBRARIES]
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        list(pool.map(lambda x: make_one(*x), [x for x in first if x not in done]))
+        runs += [(name, library, seed) for seed in game.fresh for library in LIBRARIES]
+    module = "benchmarks.science.equivalence"
+    trainings.run(folder, module, runs, lambda name: GAMES[name].steps, parallel)
+
+
+def one(game: str, library: str, seed: int) -> None:
+    """Trains once."""
+    TRAIN[library](game, seed, GAMES[game].steps)
 
 
 def equivalent(ours: list[float], theirs: list[float], margin: float) -> tuple[float, float, float]:
     """Returns difference of the means, half width of its 90 % interval, and p of the two tests."""
     from scipy import stats
 
-    a, b = np.array(ours), np.array(theirs)
-    va, vb = a.var(ddof=1) / len(a), b.var(ddof=1) / len(b)
-    error = float(np.sqrt(va + vb)) or 1e-12
-    degrees = (va + vb) ** 2 / (va**2 / (len(a) - 1) + vb**2 / (len(b) - 1) or 1e-12)
-    difference = float(a.mean() - b.mean())
+    between, error, degrees = difference(ours, theirs)
     p = max(
-        stats.t.sf((difference + margin) / error, degrees),
-        stats.t.cdf((difference - margin) / error, degrees),
+        stats.t.sf((between + margin) / error, degrees),
+        stats.t.cdf((between - margin) / error, degrees),
     )
-    return difference, float(stats.t.ppf(0.95, degrees)) * error, float(p)
+    return between, float(stats.t.ppf(0.95, degrees)) * error, float(p)
 
 
 def report(folder: Path) -> str:
     """Returns the tables of the runs in a folder."""
-    runs = [json.loads(line) for line in (folder / "scores.jsonl").read_text().splitlines()]
+    runs = trainings.read(folder)
     asked = list(itertools.product(SCORES, GAMES, LIBRARIES[1:]))
     first = [row(runs, *x, FIRST) for x in asked]
     fresh = [row(runs, *x, GAMES[x[1]].fresh) for x in asked if GAMES[x[1]].more]
@@ -376,28 +275,23 @@ def row(runs: list[Any], score: str, game: str, library: str, seeds: range) -> l
     found = [score, game, f"{about.steps:,}", library, f"{len(ours)}, {len(theirs)}"]
     if min(len(ours), len(theirs)) < len(seeds):
         return [*found, *"---", f"{about.margin:.3g}", "-", f"needs {len(seeds)} of each"]
-    difference, half, p = equivalent(ours, theirs, about.margin)
+    between, half, p = equivalent(ours, theirs, about.margin)
     return [
         *found,
         *(f"{np.mean(x):.3g} ({np.std(x, ddof=1):.2g})" for x in (ours, theirs)),
-        f"{difference:.3g} [{difference - half:.3g}, {difference + half:.3g}]",
+        f"{between:.3g} [{between - half:.3g}, {between + half:.3g}]",
         *(f"{about.margin:.3g}", f"{p:.3f}", "equivalent" if p < 0.05 else "not shown"),
     ]
 
 
 def main() -> None:
-    parser = arguments(__doc__)
-    parser.add_argument("what", choices=("run", "report", "one"))
-    parser.add_argument("arguments", nargs="+")
-    asked = parser.parse_args()
-    if asked.what == "one":
-        game, library, seed = asked.arguments
-        TRAIN[library](game, int(seed), GAMES[game].steps)
-    elif asked.what == "run":
-        run(Path(asked.arguments[0]).absolute())
-    else:
-        text = report(Path(asked.arguments[0]))
-        publish("equivalence", "PPO beside other libraries", text, save=asked.save)
+    trainings.main(
+        __doc__,
+        "equivalence",
+        "PPO beside other libraries",
+        make=run,
+        report=report,
+    )
 
 
 if __name__ == "__main__":
