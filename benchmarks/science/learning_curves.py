@@ -219,7 +219,7 @@ def appo_rllib(case: Case, seed: int) -> None:
         gamma=0.99,
         clip_param=APPO["clip"],
         entropy_coeff=APPO["entropy"],
-        vf_loss_coeff=APPO["value"] / 2,  # its value loss has no factor 0.5
+        vf_loss_coeff=APPO["value"],
         grad_clip=0.5,
         grad_clip_by="global_norm",
         train_batch_size_per_learner=slots * fragment,
