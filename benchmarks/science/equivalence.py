@@ -189,7 +189,6 @@ def train_stable_baselines3(game: str, seed: int, steps: int) -> None:
 def train_rllib(game: str, seed: int, steps: int) -> None:
     from ray import tune
     from ray.rllib.algorithms.ppo import PPOConfig
-    from ray.rllib.core.rl_module.default_model_config import DefaultModelConfig
 
     tune.register_env("equivalence", lambda _: make(game))
     config = PPOConfig().environment("equivalence")
@@ -211,10 +210,9 @@ def train_rllib(game: str, seed: int, steps: int) -> None:
         minibatch_size=MINIBATCH,
         train_batch_size_per_learner=SLOTS * FRAGMENT,
     )
-    model = DefaultModelConfig(
-        fcnet_hiddens=[64, 64], fcnet_activation="tanh", vf_share_layers=False
+    config.rl_module(model_config=trainings.rllib_model([64, 64])).debugging(
+        seed=seed, log_level="ERROR"
     )
-    config.rl_module(model_config=model).debugging(seed=seed, log_level="ERROR")
     algorithm = config.build_algo()
     while Counted.steps < steps:
         algorithm.train()

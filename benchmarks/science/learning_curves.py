@@ -31,7 +31,7 @@ from __future__ import annotations
 import copy
 import tempfile
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -41,11 +41,13 @@ import numpy as np
 from benchmarks.report import table
 from benchmarks.science import trainings
 from benchmarks.science.trainings import QUIET, SCORES, Catch, Counted, difference, interval
+from rollout.yaml12 import load_yaml
 
+GIVEN: dict[str, Any] = load_yaml(Path(__file__).with_suffix(".yaml"))
 SB3, RLLIB = "stable-baselines3", "rllib"
 SEEDS = range(5)
-BUFFER, WARMUP = 50_000, 1000
-EPOCHS, MINIBATCH, EVALUATED = 10, 256, 10
+EPOCHS, EVALUATED = GIVEN["epochs"], 10
+OFFLINE = GIVEN["offline"]
 
 
 @dataclass(frozen=True)
@@ -56,41 +58,28 @@ class Case:
         algorithm: its name.
         game: its name; ``IDS`` has Gymnasium's.
         other: what ours is compared with; empty for nothing.
-        steps: steps of a training, or its epochs.
+        steps: length of a training.
         about: what ``steps`` counts.
+        train: configuration of our training.
     """
 
     algorithm: str
     game: str
     other: str
-    steps: int
-    about: str = "steps"
+    steps: int = EPOCHS
+    about: str = "epochs"
+    train: Mapping[str, Any] = field(default_factory=dict)
 
 
 IDS = {"CartPole": "CartPole-v1", "Pendulum": "Pendulum-v1", "Catch": "Learning/Catch-v0"}
-CASES = {
-    "dqn": Case("dqn", "CartPole", SB3, 20_000),
-    "dqn-pixels": Case("dqn", "Catch", SB3, 10_000),
-    "sac": Case("sac", "Pendulum", SB3, 5000),
-    "appo": Case("appo", "CartPole", RLLIB, 40_000),
-    **{
-        f"{name}-{game}": Case(name, game, other, EPOCHS, "epochs")
-        for game, names in {
-            "CartPole": {"bc": RLLIB, "marwil": RLLIB, "iql": ""},
-            "Pendulum": {"bc": RLLIB, "marwil": RLLIB, "iql": RLLIB},
-        }.items()
-        for name, other in names.items()
-    },
-    "dagger": Case("dagger", "CartPole", "bc", 2000, "labels"),
-}
-GAMMA = {"CartPole": 0.99, "Pendulum": 0.97, "Catch": 0.99}
+CASES = {name: Case(**given) for name, given in GIVEN["cases"].items()}
 
 gym.register("Learning/Catch-v0", Catch)
 for _name, _id in IDS.items():
     gym.register(f"Counted/{_name}-v0", entry_point=lambda _id=_id, **_: Counted(gym.make(_id)))
 
 
-def bridge(game: str, *, counted: bool) -> dict[str, Any]:
+def bridge(game: str, *, counted: bool = False) -> dict[str, Any]:
     """Returns the configuration of a game."""
     module = "benchmarks.science.learning_curves"
     found = f"Counted/{game}-v0" if counted else IDS[game]
@@ -99,46 +88,11 @@ def bridge(game: str, *, counted: bool) -> dict[str, Any]:
 
 # Algorithms that play ------------------------------------------------------------------
 
-REPLAY: dict[str, dict[str, Any]] = {
-    "dqn": {"minibatch": 64, "lr": 5e-4, "steps_per_gradient": 4, "slots": 4},
-    "sac": {"minibatch": 256, "lr": 1e-3, "steps_per_gradient": 1, "slots": 2},
-}
-EPSILON, EPSILON_SHARE = 0.04, 0.16
-HIDDEN = [64, 64]
 
-
-def replay_gamut(case: Case, seed: int) -> None:
-    """Trains our DQN or SAC."""
-    policies = {
-        "dqn": {"name": "q_network"},
-        "sac": {"name": "actor_critic", "continuous": "squashed", "shared": False},
-    }
-    own = {
-        "dqn": {"target_rate": 0.02, "epsilon": EPSILON, "epsilon_share": EPSILON_SHARE},
-        "sac": {"target_rate": 0.005},
-    }
-    name, shared = case.algorithm, REPLAY[case.algorithm]
-    trainings.train_gamut(
-        {
-            "bridge": bridge(case.game, counted=True),
-            "policy": {**policies[name], "hidden": HIDDEN, "activation": "relu"},
-            "width": shared["slots"],
-            "fragment": {"steps": 32},
-            "env_steps": case.steps,
-            "seed": seed,
-            "algorithm": {
-                "name": name,
-                "batch": 32 * shared["slots"],
-                "minibatch": shared["minibatch"],
-                "passes": shared["minibatch"] / shared["steps_per_gradient"],
-                "lr": shared["lr"],
-                "gamma": GAMMA[case.game],
-                "memory": BUFFER,
-                "warmup": WARMUP,
-                **own[name],
-            },
-        }
-    )
+def playing_gamut(case: Case, seed: int) -> None:
+    """Trains our DQN, SAC or APPO."""
+    own = {"bridge": bridge(case.game, counted=True), "env_steps": case.steps, "seed": seed}
+    trainings.train_gamut({**case.train, **own})
 
 
 def replay_stable_baselines3(case: Case, seed: int) -> None:
@@ -148,120 +102,63 @@ def replay_stable_baselines3(case: Case, seed: int) -> None:
     from stable_baselines3.common.vec_env import DummyVecEnv
 
     torch.set_num_threads(1)
-    name, shared = case.algorithm, REPLAY[case.algorithm]
-    slots = shared["slots"]
+    slots, ours = case.train["width"], case.train["algorithm"]
     games = DummyVecEnv([lambda: gym.make(f"Counted/{case.game}-v0") for _ in range(slots)])
+    hidden = case.train["policy"]["hidden"]
     given: dict[str, Any] = {
-        "learning_rate": shared["lr"],
-        "buffer_size": BUFFER,
-        "learning_starts": WARMUP,
-        "batch_size": shared["minibatch"],
-        "gamma": GAMMA[case.game],
-        "train_freq": 32,  # steps of each game
-        "gradient_steps": 32 * slots // shared["steps_per_gradient"],
-        "policy_kwargs": {"net_arch": HIDDEN, "activation_fn": torch.nn.ReLU},
+        "learning_rate": ours["lr"],
+        "buffer_size": ours["memory"],
+        "learning_starts": ours["warmup"],
+        "batch_size": ours["minibatch"],
+        "gamma": ours["gamma"],
+        "train_freq": ours["batch"] // slots,  # steps of each game
+        "gradient_steps": round(ours["batch"] * ours["passes"] / ours["minibatch"]),
+        "policy_kwargs": {"net_arch": hidden, "activation_fn": torch.nn.ReLU},
         "seed": seed,
         "device": "cpu",
     }
-    if name == "dqn":
-        own = {"exploration_fraction": EPSILON_SHARE, "exploration_final_eps": EPSILON}
-        model: Any = DQN("MlpPolicy", games, target_update_interval=50, **own, **given)
+    if case.algorithm == "dqn":
+        given["exploration_fraction"] = ours["epsilon_share"]
+        given["exploration_final_eps"] = ours["epsilon"]
+        model: Any = DQN("MlpPolicy", games, target_update_interval=50, **given)
     else:
-        model = SAC("MlpPolicy", games, tau=0.005, **given)
+        model = SAC("MlpPolicy", games, tau=ours["target_rate"], **given)
     model.learn(case.steps)
-
-
-APPO = {"slots": 8, "fragment": 128, "lr": 5e-4, "clip": 0.2, "entropy": 0.01, "value": 0.5}
-
-
-def appo_gamut(case: Case, seed: int) -> None:
-    """Trains our APPO."""
-    trainings.train_gamut(
-        {
-            "bridge": bridge(case.game, counted=True),
-            "policy": {"name": "actor_critic", "hidden": [64, 64], "shared": False},
-            "width": APPO["slots"],
-            "fragment": {"steps": APPO["fragment"]},
-            "env_steps": case.steps,
-            "seed": seed,
-            "algorithm": {
-                "name": "appo",
-                "batch": int(APPO["slots"] * APPO["fragment"]),
-                "minibatch": int(APPO["slots"] * APPO["fragment"]),
-                "epochs": 8,
-                "lr": APPO["lr"],
-                "schedule": "constant",
-                "clip": APPO["clip"],
-                "entropy": APPO["entropy"],
-                "value_coef": APPO["value"],
-                "adam_eps": 1e-5,
-                "max_grad_norm": 0.5,
-            },
-        }
-    )
 
 
 def appo_rllib(case: Case, seed: int) -> None:
     """Trains RLlib's APPO."""
     from ray import tune
     from ray.rllib.algorithms.appo import APPOConfig
-    from ray.rllib.core.rl_module.default_model_config import DefaultModelConfig
 
     tune.register_env("counted", lambda _: gym.make(f"Counted/{case.game}-v0"))
-    config = APPOConfig().environment("counted")
-    slots, fragment = int(APPO["slots"]), int(APPO["fragment"])
+    config, ours = APPOConfig().environment("counted"), case.train["algorithm"]
     config.env_runners(
-        num_env_runners=0, num_envs_per_env_runner=slots, rollout_fragment_length=fragment
+        num_env_runners=0,
+        num_envs_per_env_runner=case.train["width"],
+        rollout_fragment_length=case.train["fragment"]["steps"],
     )
     config.learners(num_learners=0, num_aggregator_actors_per_learner=0)
     config.training(
-        lr=APPO["lr"],
+        lr=ours["lr"],
         gamma=0.99,
-        clip_param=APPO["clip"],
-        entropy_coeff=APPO["entropy"],
-        vf_loss_coeff=APPO["value"],
-        grad_clip=0.5,
+        clip_param=ours["clip"],
+        entropy_coeff=ours["entropy"],
+        vf_loss_coeff=ours["value_coef"],
+        grad_clip=ours["max_grad_norm"],
         grad_clip_by="global_norm",
-        train_batch_size_per_learner=slots * fragment,
+        train_batch_size_per_learner=ours["batch"],
         circular_buffer_num_batches=1,
-        circular_buffer_iterations_per_batch=8,
+        circular_buffer_iterations_per_batch=ours["epochs"],
     )
-    model = DefaultModelConfig(
-        fcnet_hiddens=[64, 64], fcnet_activation="tanh", vf_share_layers=False
-    )
-    config.rl_module(model_config=model).debugging(seed=seed, log_level="ERROR")
-    algorithm = config.build_algo()
+    config.rl_module(model_config=trainings.rllib_model(case.train["policy"]["hidden"]))
+    algorithm = config.debugging(seed=seed, log_level="ERROR").build_algo()
     while Counted.steps < case.steps:
         algorithm.train()
     algorithm.stop()
 
 
 # Algorithms that learn from a dataset --------------------------------------------------
-
-TEACHERS: dict[str, dict[str, Any]] = {
-    "CartPole": {
-        "policy": {"name": "actor_critic", "hidden": [64, 64], "shared": False},
-        "width": 16,
-        "fragment": {"steps": 64},
-        "env_steps": 15_000,
-        "algorithm": {"name": "ppo", "batch": 1024, "minibatch": 256, "epochs": 10, "lr": 1e-3},
-    },
-    "Pendulum": {
-        "policy": {"name": "actor_critic", "continuous": "squashed", "shared": False},
-        "width": 8,
-        "fragment": {"steps": 32},
-        "env_steps": 8000,
-        "algorithm": {"name": "sac", "batch": 256, "passes": 128.0, "lr": 1e-3},
-    },
-}
-RECORDED = {"CartPole": 80, "Pendulum": 40}  # episodes
-OFFLINE: dict[str, dict[str, Any]] = {
-    "bc": {"lr": 1e-3},
-    "marwil": {"lr": 1e-3, "beta": 1.0},
-    "iql": {"lr": 1e-3, "expectile": 0.7, "temperature": 0.1},
-}
-OFFLINE_HIDDEN, TARGET_RATE = [64, 64], 0.005
-LABELS, LABELS_MINIBATCHES = 200, 50  # of an update of DAgger
 
 
 def record(game: str, out: Path) -> None:
@@ -271,15 +168,15 @@ def record(game: str, out: Path) -> None:
     from rollout.config import CollectConfig, make_config
     from rollout.signals import Stop
 
-    teacher = str(out / "teacher")
-    given = {"bridge": bridge(game, counted=False), "seed": 7}
-    trainings.train_gamut({"output": teacher, **given, **TEACHERS[game]})
+    given, teacher = GIVEN["teachers"][game], str(out / "teacher")
+    own = {"output": teacher, "bridge": bridge(game), "seed": 7}
+    trainings.train_gamut({**given["train"], **own})
     config = {
         **{key: value for key, value in QUIET.items() if key in ("wandb", "log")},
         "output": str(out / "recorded"),
-        "bridge": given["bridge"],
+        "bridge": bridge(game),
         "policy": {"name": "checkpoint", "path": teacher},
-        "episodes": RECORDED[game],
+        "episodes": given["episodes"],
         "width": 8,
     }
     collect(make_config(CollectConfig, config), Session(False, Stop()))
@@ -304,7 +201,7 @@ def player(game: str, policy: Mapping[str, Any], seed: int) -> Callable[[Any, in
     from rollout.config import BridgeConfig, PolicyConfig
     from rollout.tasks import bridge_and_task
 
-    config = BridgeConfig.model_validate(bridge(game, counted=False))
+    config = BridgeConfig.model_validate(bridge(game))
     _, made, task = bridge_and_task(config, "")
     recipe: Any = PolicyConfig.model_validate(policy).build()
     chooses = recipe.build(made.spec, task, seed=seed)
@@ -325,15 +222,8 @@ def player(game: str, policy: Mapping[str, Any], seed: int) -> Callable[[Any, in
     return watch
 
 
-def offline_gamut(case: Case, seed: int) -> None:
-    """Trains our BC, MARWIL or IQL."""
-    clone(case, seed, trainings.folder() / case.game / "recorded", epochs=EPOCHS)
-
-
-def clone(
-    case: Case, seed: int, dataset: Path, *, epochs: int, at: int | None = None, **more: Any
-) -> None:
-    """Trains an algorithm of ours on a dataset.
+def clone(case: Case, seed: int, at: int | None = None, **own: Any) -> None:
+    """Trains our BC, MARWIL or IQL on the recorded episodes.
 
     It plays after every epoch; after the last one only, as ``at``, if that is given.
     """
@@ -343,85 +233,59 @@ def clone(
     from rollout.train.offline import learn_offline
     from rollout.train.offline_config import OfflineConfig
 
-    policy = {"name": "actor_critic", "hidden": OFFLINE_HIDDEN, "shared": False}
-    watch = player(case.game, policy, seed)
-    own: dict[str, Any] = {"gamma": GAMMA[case.game]} if case.algorithm != "bc" else {}
-    if case.algorithm == "iql":
-        own["target_rate"] = TARGET_RATE
+    policy = {"name": "actor_critic", "hidden": OFFLINE["hidden"], "shared": False}
+    watch, name = player(case.game, policy, seed), case.algorithm
+    algorithm = {
+        "name": name,
+        "epochs": EPOCHS,
+        "minibatch": OFFLINE["minibatch"],
+        "bptt": 1,
+        "lr": OFFLINE["lr"],
+        **({} if name == "bc" else {"gamma": OFFLINE["gamma"][case.game]}),
+        **OFFLINE["options"][name],
+        **own.pop("algorithm", {}),
+    }
     with tempfile.TemporaryDirectory() as out:
         config = {
             **{key: value for key, value in QUIET.items() if key in ("wandb", "log")},
             "output": f"{out}/run",
-            "dataset": str(dataset),
+            "dataset": str(trainings.folder() / case.game / "recorded"),
             "policy": policy,
             "seed": seed,
-            "algorithm": {
-                "name": case.algorithm,
-                "epochs": epochs,
-                "minibatch": MINIBATCH,
-                "bptt": 1,
-                **OFFLINE[case.algorithm],
-                **own,
-            },
-            **more,
+            "algorithm": algorithm,
+            **own,
         }
-        made = make_config(OfflineConfig, config)
 
         def played(record: Any) -> None:
-            if at is None or record.update == epochs:
+            if at is None or record.update == algorithm["epochs"]:
                 watch(record, record.update if at is None else at)
 
-        learn_offline(made, Session(False, Stop()), [played])
+        learn_offline(make_config(OfflineConfig, config), Session(False, Stop()), [played])
 
 
 def dagger_gamut(case: Case, seed: int) -> None:
     """Trains our DAgger: its policy plays, and the teacher says what it would have done."""
-    policy = TEACHERS[case.game]["policy"]
-    watch = player(case.game, policy, seed)
-    trainings.train_gamut(
-        {
-            "bridge": bridge(case.game, counted=False),
-            "policy": policy,
-            "width": 8,
-            "fragment": {"steps": LABELS // 8},
-            "env_steps": case.steps,
-            "seed": seed,
-            "algorithm": {
-                "name": "dagger",
-                "batch": LABELS,
-                "minibatch": 64,
-                "passes": 64 * LABELS_MINIBATCHES / LABELS,
-                "lr": 1e-3,
-                "teacher": str(trainings.folder() / case.game / "teacher"),
-            },
-        },
-        [lambda record: watch(record, record.env_steps)],
-    )
+    watch = player(case.game, case.train["policy"], seed)
+    teacher = str(trainings.folder() / case.game / "teacher")
+    own = {"bridge": bridge(case.game), "env_steps": case.steps, "seed": seed}
+    own["algorithm"] = {**case.train["algorithm"], "teacher": teacher}
+    trainings.train_gamut({**case.train, **own}, [lambda r: watch(r, r.env_steps)])
 
 
 def dagger_bc(case: Case, seed: int) -> None:
     """Trains our BC on as many labels of the recorded episodes, for each point of the curve."""
     from rollout.data import Dataset
 
-    recorded = trainings.folder() / case.game / "recorded"
-    with Dataset(recorded) as dataset:
+    with Dataset(trainings.folder() / case.game / "recorded") as dataset:
         refs = sorted(dataset.episodes(), key=lambda ref: ref.episode)
     refs = refs[seed * 5 :] + refs[: seed * 5]  # others for each seed
-    ends = np.cumsum([ref.length for ref in refs])
-    for labels in range(LABELS, case.steps + 1, LABELS):
+    ends, dagger = np.cumsum([ref.length for ref in refs]), case.train["algorithm"]
+    same = {"minibatch": dagger["minibatch"], "lr": dagger["lr"], "epochs": int(dagger["passes"])}
+    for labels in range(dagger["batch"], case.steps + 1, dagger["batch"]):
         count = int(np.searchsorted(ends, labels)) + 1
         chosen = [ref.episode for ref in refs[: count + 1]]  # one to measure the loss on
-        epochs = round(64 * LABELS_MINIBATCHES / LABELS)
-        clone(
-            Case("bc", case.game, "", case.steps),
-            seed,
-            recorded,
-            epochs=epochs,
-            at=labels,
-            filter=f"episode in {chosen}",
-            held_out=1 / (count + 1),
-            algorithm={"name": "bc", "minibatch": 64, "epochs": epochs, "bptt": 1, "lr": 1e-3},
-        )
+        more = {"filter": f"episode in {chosen}", "held_out": 1 / (count + 1)}
+        clone(Case("bc", case.game, ""), seed, labels, algorithm=same, **more)
 
 
 def demonstrations(game: str) -> list[Any]:
@@ -455,29 +319,24 @@ def rllib_learner(case: Case, seed: int, game: Any, steps: int) -> Any:
     from ray.rllib.algorithms.bc import BCConfig
     from ray.rllib.algorithms.iql import IQLConfig
     from ray.rllib.algorithms.marwil import MARWILConfig
-    from ray.rllib.core.rl_module.default_model_config import DefaultModelConfig
 
-    name, own = case.algorithm, OFFLINE[case.algorithm]
+    name, own = case.algorithm, OFFLINE["options"][case.algorithm]
     config: Any = {"bc": BCConfig, "marwil": MARWILConfig, "iql": IQLConfig}[name]()
     spaces = {"observation_space": game.observation_space, "action_space": game.action_space}
     config.environment(**spaces, normalize_actions=False, clip_actions=True)
-    falling = [[0, own["lr"]], [steps * EPOCHS, 0.0]]
-    config.training(gamma=GAMMA[case.game], grad_clip=1.0, grad_clip_by="global_norm")
+    falling = [[0, OFFLINE["lr"]], [steps * EPOCHS, 0.0]]
+    config.training(gamma=OFFLINE["gamma"][case.game], grad_clip=1.0, grad_clip_by="global_norm")
     if name == "iql":
-        config.training(actor_lr=falling, critic_lr=falling, value_lr=falling, tau=TARGET_RATE)
+        config.training(actor_lr=falling, critic_lr=falling, value_lr=falling)
         config.training(beta=own["temperature"], expectile=own["expectile"])
+        config.training(tau=own["target_rate"])
     else:
         config.training(lr=falling, beta=own.get("beta", 0.0))
     if name == "marwil":
         config.training(moving_average_sqd_adv_norm_update_rate=1e-2)
         config.training(moving_average_sqd_adv_norm_start=1.0)
-    model = DefaultModelConfig(
-        fcnet_hiddens=OFFLINE_HIDDEN,
-        fcnet_activation="tanh",
-        head_fcnet_hiddens=[],
-        vf_share_layers=False,
-        free_log_std=name != "iql" and case.game == "Pendulum",
-    )
+    free = name != "iql" and case.game == "Pendulum"
+    model = trainings.rllib_model(OFFLINE["hidden"], head_fcnet_hiddens=[], free_log_std=free)
     config.rl_module(model_config=model).debugging(seed=seed, log_level="ERROR")
     config.learners(num_learners=0)
     learner = config.build_learner()
@@ -516,7 +375,7 @@ def offline_rllib(case: Case, seed: int) -> None:
         rows = {key: torch.as_tensor(value) for key, value in prepared.items()}
         valid = rows.pop("loss_mask", torch.ones(len(rows["obs"]), dtype=torch.bool))
         rows = {key: value[valid] for key, value in rows.items()}
-        for at in torch.from_numpy(rng.permutation(int(valid.sum()))).split(MINIBATCH):
+        for at in torch.from_numpy(rng.permutation(int(valid.sum()))).split(OFFLINE["minibatch"]):
             drawn = SampleBatch({key: value[at] for key, value in rows.items()})
             done += len(at)
             learner.update(
@@ -527,14 +386,14 @@ def offline_rllib(case: Case, seed: int) -> None:
 
 
 TRAIN: dict[tuple[str, str], Callable[[Case, int], None]] = {
-    ("dqn", "gamut"): replay_gamut,
+    ("dqn", "gamut"): playing_gamut,
     ("dqn", SB3): replay_stable_baselines3,
-    ("sac", "gamut"): replay_gamut,
+    ("sac", "gamut"): playing_gamut,
     ("sac", SB3): replay_stable_baselines3,
-    ("appo", "gamut"): appo_gamut,
+    ("appo", "gamut"): playing_gamut,
     ("appo", RLLIB): appo_rllib,
-    **{(name, "gamut"): offline_gamut for name in OFFLINE},
-    **{(name, RLLIB): offline_rllib for name in OFFLINE},
+    **{(name, "gamut"): clone for name in OFFLINE["options"]},
+    **{(name, RLLIB): offline_rllib for name in OFFLINE["options"]},
     ("dagger", "gamut"): dagger_gamut,
     ("dagger", "bc"): dagger_bc,
 }
@@ -542,7 +401,7 @@ TRAIN: dict[tuple[str, str], Callable[[Case, int], None]] = {
 
 def run(out: Path, parallel: int) -> None:
     """Records what there is to learn from, and makes all runs that the folder does not have."""
-    for game in TEACHERS:
+    for game in GIVEN["teachers"]:
         if not (out / game / "recorded").exists():
             record(game, out / game)
     runs = [
@@ -573,7 +432,8 @@ def report(out: Path) -> str:
             cells += [case.other or "-", f"{len(ours)}, {len(theirs)}"]
             for own in (ours, theirs):
                 mean, half = interval(own) if own else (0.0, 0.0)
-                cells.append(f"{mean:.4g} [{mean - half:.4g}, {mean + half:.4g}]" if own else "-")
+                bounds = f" [{mean - half:.4g}, {mean + half:.4g}]" if len(own) > 1 else ""
+                cells.append(f"{mean:.4g}{bounds}" if own else "-")
             if min(len(ours), len(theirs)) > 1:
                 between, error, degrees = difference(ours, theirs)
                 half = float(stats.t.ppf(0.975, degrees)) * error

@@ -106,6 +106,14 @@ def train_gamut(config: Mapping[str, Any], on_update: Sequence[Callable[[Any], A
         train(made, Session(False, Stop()), on_update)
 
 
+def rllib_model(hidden: Sequence[int], **more: Any) -> Any:
+    """Returns RLlib's configuration of networks as ours: tanh, policy and values apart."""
+    from ray.rllib.core.rl_module.default_model_config import DefaultModelConfig
+
+    options = {"fcnet_activation": "tanh", "vf_share_layers": False, **more}
+    return DefaultModelConfig(fcnet_hiddens=list(hidden), **options)
+
+
 def tenths(file: Path, steps: int) -> list[list[float]]:
     """Returns the returns of the episodes that ended in each tenth of a training."""
     found: list[list[float]] = [[] for _ in range(10)]
