@@ -462,7 +462,14 @@ def one(name: str, library: str, seed: int) -> None:
 
 
 def main() -> None:
-    trainings.main(__doc__, "learning_curves", "Learning curves", make=run, one=one, report=report)
+    trainings.main(
+        __doc__,
+        "learning_curves",
+        "How our algorithms learn beside others",
+        make=run,
+        report=report,
+        picture=picture,
+    )
 
 
 if __name__ == "__main__":
