@@ -24,7 +24,8 @@ takes the maximum of the target network, ours is double DQN; the actors of its S
 IQL have a standard deviation that depends on the observation; their critics read the action in the
 first layer, ours in the last hidden one. The learner of RLlib's APPO runs beside its games and
 takes as many gradient steps as it finds time for, ours eight for each batch. RLlib's MARWIL adds
-the value of the last observation to the return of an episode that a limit cut.
+the value of the last observation to the return of an episode that a limit cut. It begins with
+another scale of the advantages, and does not limit their weights.
 """
 
 from __future__ import annotations
@@ -335,7 +336,6 @@ def rllib_learner(case: Case, seed: int, game: Any, steps: int) -> Any:
         config.training(lr=falling, beta=own.get("beta", 0.0))
     if name == "marwil":
         config.training(moving_average_sqd_adv_norm_update_rate=1e-2)
-        config.training(moving_average_sqd_adv_norm_start=1.0)
     free = name != "iql" and case.game == "Pendulum"
     model = trainings.rllib_model(OFFLINE["hidden"], head_fcnet_hiddens=[], free_log_std=free)
     config.rl_module(model_config=model).debugging(seed=seed, log_level="ERROR")
