@@ -88,8 +88,9 @@ class StepLearner(Protocol):
     """Improves the weights of one network, in place, on recorded sequences of steps.
 
     A batch has ``observation/<key>``, ``action/<key>``, what the algorithm needs, ``first`` (an
-    episode begins) and ``valid`` (there is a step), each ``(T, N, ...)``. The sequences of a batch
-    continue those of the one before, unless an episode begins.
+    episode begins) and ``valid`` (there is a step), each ``(T, N, ...)``; and ``weight``, that of
+    each step, where the training has weights. The sequences of a batch continue those of the one
+    before, unless an episode begins.
     """
 
     def update(

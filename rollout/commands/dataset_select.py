@@ -9,7 +9,7 @@ from typing import Any
 
 from rollout.commands.dataset_arguments import add_dataset, add_filter, add_out
 from rollout.data import Dataset, EpisodeRef
-from rollout.data.filters import FIELDS
+from rollout.data.expressions import FIELDS
 from rollout.data.selecting import Selected, divide, select
 from rollout.signals import one_line
 from rollout.signals import tell as tell_lines

@@ -16,7 +16,7 @@ were lost to a failure of the infrastructure, *damaged* ones miss steps: none of
 
 from rollout.data.calls import Calls, CallSample
 from rollout.data.doctor import DatasetReport, Finding, doctor
-from rollout.data.filters import EpisodeFilter, returns_to_go
+from rollout.data.filters import EpisodeFilter, StepWeight, returns_to_go
 from rollout.data.layout import Layout
 from rollout.data.manifest import Manifest, describe_dataset, read_manifest
 from rollout.data.reader import Dataset
@@ -53,6 +53,7 @@ __all__ = [
     "Mp4",
     "Piece",
     "RepairReport",
+    "StepWeight",
     "Window",
     "describe_dataset",
     "doctor",

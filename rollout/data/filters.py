@@ -1,268 +1,186 @@
-"""Filters of episodes, a small expression language, and returns to go.
-
-``success and return > 5 and split == 'train'`` is parsed as a Python expression of which a few
-nodes and the names of ``FIELDS`` are allowed; nothing of it is executed as code.
-"""
+"""Filters of episodes and weights of steps, and returns to go."""
 
 from __future__ import annotations
 
 import ast
-import io
-import operator
-import tokenize
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rollout.api import Outcome
-from rollout.data.refs import EpisodeRef, part_of_set
-from rollout.data.tables import read_table
-from rollout.errors import DatasetError, InputError, UnknownNameError
+from rollout.api import Array
+from rollout.data.expressions import KINDS, Expression, Row, Value
+from rollout.data.refs import EpisodeRef
+
+_ROUNDING = 1e-4  # the progress of a part that ended is a rounded fraction
 
 
-class Field(NamedTuple):
-    """A name of the language.
+class StepField(NamedTuple):
+    """A name of the language that has a value for each step.
 
     Attributes:
-        kind: type of its values.
-        value: returns the value of an episode.
+        column: of the dataset, which it needs.
+        value: returns the values ``(T,)`` for the column, and the number of parts of the task.
         doc: meaning.
-        choices: the values it can have; empty for any.
     """
 
-    kind: type
-    value: Callable[[EpisodeRef], Any]
+    column: str
+    value: Callable[[Array, int], Array]
     doc: str
-    choices: tuple[str, ...] = ()
 
 
-_OUTCOMES = tuple(outcome.name.lower() for outcome in Outcome)
-FIELDS: Mapping[str, Field] = {
-    "success": Field(bool, lambda r: r.outcome == Outcome.SUCCESS, "the outcome is success"),
-    "failure": Field(bool, lambda r: r.outcome == Outcome.FAILURE, "the outcome is failure"),
-    "outcome": Field(str, lambda r: r.outcome.name.lower(), "decision of the evaluator", _OUTCOMES),
-    "return": Field(float, lambda r: r.total_reward, "undiscounted sum of rewards"),
-    "progress": Field(float, lambda r: r.progress, "last progress, 0 to 1"),
-    "length": Field(float, lambda r: r.length, "steps"),
-    "seconds": Field(float, lambda r: r.seconds, "duration"),
-    "end": Field(str, lambda r: r.end, "kind of end", ("terminated", "truncated", "lost")),
-    "episode": Field(float, lambda r: r.episode, "number of the episode"),
-    "attempt": Field(float, lambda r: r.attempt, "number of earlier, lost attempts"),
-    "task": Field(str, lambda r: r.task, "name of the task"),
-    "split": Field(str, lambda r: part_of_set(r.state_set), "part of the states, e.g. 'train'"),
-    "state_set": Field(str, lambda r: r.state_set, "name of the state set"),
-    "state": Field(float, lambda r: r.state, "index of the start state"),
-    "seed": Field(float, lambda r: r.seed, "seed of the episode"),
-    "policy": Field(str, lambda r: r.policy, "name of the policy"),
-    "version": Field(float, lambda r: r.version_last, "weights that chose the last action"),
-    "instance": Field(float, lambda r: r.instance, "game instance"),
-    "slot": Field(float, lambda r: r.slot, "slot of the instance"),
+STEP_FIELDS: Mapping[str, StepField] = {
+    "reward": StepField("reward", lambda c, _: c, "reward of the step"),
+    "return_to_go": StepField("reward", lambda c, _: returns_to_go(c), "rewards from there on"),
+    "progress_to_go": StepField(
+        "progress", lambda c, _: _rise(c), "by how much progress is to exceed its highest so far"
+    ),
+    "leg": StepField(
+        "progress",
+        lambda c, n: np.floor(_before(c) * n + _ROUNDING),
+        "number of the part of a task of parts, from 0",
+    ),
 }
-"""Names of the language, beside ``score(RUN)`` and ``score(RUN, CRITERION)``."""
-
-_COMPARISONS: Mapping[type[ast.cmpop], tuple[str, Callable[[Any, Any], bool]]] = {
-    ast.Eq: ("==", operator.eq),
-    ast.NotEq: ("!=", operator.ne),
-    ast.Lt: ("<", operator.lt),
-    ast.LtE: ("<=", operator.le),
-    ast.Gt: (">", operator.gt),
-    ast.GtE: (">=", operator.ge),
-    ast.In: ("in", lambda value, choices: value in choices),
-    ast.NotIn: ("not in", lambda value, choices: value not in choices),
-}
-_MOST_CHARACTERS = 2000
-_RETURN = "return_"  # the name ``return``, which Python does not allow in an expression
-_KINDS = {bool: "true or false", float: "a number", str: "a text"}
-
-_Value = Callable[[EpisodeRef], Any]
+"""Names that only a ``StepWeight`` knows."""
 
 
-class EpisodeFilter:
+class EpisodeFilter(Expression):
     """A condition on episodes, such as ``success and return > 5 and split == 'train'``.
 
     It has ``and``, ``or``, ``not``, parentheses, the comparisons of Python with ``in`` and chains
-    such as ``1 < length <= 9``, the names of ``FIELDS``, and the mean score that a run of
-    ``gamut judge`` gave an episode: ``score('runs/judge') >= 3``, or of one criterion,
-    ``score('runs/judge', 'creativity') >= 3``. An episode without a score fulfils no comparison
-    with it but ``!=``, as with other values that are NaN.
+    such as ``1 < length <= 9``, the names of ``FIELDS``, numbers computed by ``+ - * / **``,
+    ``exp``, ``log``, ``min`` and ``max``, and the mean score that a run of ``gamut judge`` gave an
+    episode: ``score('runs/judge') >= 3``, or of one criterion, ``score('runs/judge',
+    'creativity') >= 3``. An episode without a score fulfils no comparison with it but ``!=``, as
+    with other values that are NaN.
 
     Args:
         text: the condition; every episode fulfils an empty one.
-
-    Attributes:
-        uses_scores: whether it depends on the scores of a judge.
 
     Raises:
         UnknownNameError: a name is unknown.
         DatasetError: it is no such expression, or a run of a judge cannot be read.
     """
 
+    _what = "filter"
+    _example = "a condition such as success and return > 5 and split == 'train'"
+
     def __init__(self, text: str) -> None:
-        self.text = text.strip()
-        self.uses_scores = False
-        self._matches: _Value = lambda _: True
+        super().__init__(text)
+        self._matches: Value = lambda _: True
         if self.text:
-            kind, self._matches, _ = self._build(_parse(self.text))
+            kind, self._matches = self._parsed()
             if kind is not bool:
-                raise self._wrong("expected a condition that is true or false", _KINDS[kind])
+                raise self._wrong("expected a condition that is true or false", KINDS[kind])
 
     def matches(self, ref: EpisodeRef) -> bool:
         """Returns True if an episode fulfils the condition."""
-        return bool(self._matches(ref))
+        return bool(self._matches(Row(ref)))
 
     def select(self, refs: Sequence[EpisodeRef]) -> list[EpisodeRef]:
         """Returns the episodes that fulfil the condition, in the same order."""
         return [ref for ref in refs if self.matches(ref)]
 
-    def _build(self, node: ast.expr) -> tuple[type, _Value, tuple[str, ...]]:
-        """The kind of an expression, its value, and the values it can have, empty for any."""
-        match node:
-            case ast.BoolOp(op, values):
-                parts = [self._condition(each) for each in values]
-                every = isinstance(op, ast.And)
-                return bool, lambda r: (all if every else any)(part(r) for part in parts), ()
-            case ast.UnaryOp(ast.Not(), operand):
-                inner = self._condition(operand)
-                return bool, lambda r: not inner(r), ()
-            case ast.Compare(left, ops, comparators):
-                return bool, self._comparison([left, *comparators], ops), ()
-        return self._operand(node)
-
-    def _operand(self, node: ast.expr) -> tuple[type, _Value, tuple[str, ...]]:
-        """Like ``_build``, of an expression without parts."""
-        match node:
-            case ast.UnaryOp(ast.USub(), ast.Constant(int() | float() as number)):
-                return float, lambda _: -number, ()
-            case ast.Constant(bool() | int() | float() | str() as value):
-                kind = type(value) if isinstance(value, bool | str) else float
-                return kind, lambda _: value, ()
-            case ast.Name(name):
-                name = "return" if name == _RETURN else name
-                if name not in FIELDS:
-                    raise UnknownNameError("name in a filter", name, [*FIELDS, "score"])
-                field = FIELDS[name]
-                return field.kind, field.value, field.choices
-            case ast.Call(ast.Name("score"), [*arguments], []):
-                return float, self._score(arguments), ()
-        raise self._wrong(
-            "expected names, numbers, texts, and, or, not and comparisons", ast.unparse(node)
-        )
-
-    def _condition(self, node: ast.expr) -> _Value:
-        kind, value, _ = self._build(node)
-        if kind is not bool:
-            raise self._wrong("expected a condition that is true or false", ast.unparse(node))
-        return value
-
-    def _comparison(self, nodes: Sequence[ast.expr], ops: Sequence[ast.cmpop]) -> _Value:
-        """A chain of comparisons: each holds between neighbours."""
-        tests = [
-            self._pair(left, op, right)
-            for left, op, right in zip(nodes[:-1], ops, nodes[1:], strict=True)
-        ]
-        return lambda r: all(test(r) for test in tests)
-
-    def _pair(self, left: ast.expr, op: ast.cmpop, right: ast.expr) -> _Value:
-        if type(op) not in _COMPARISONS:
-            raise self._wrong("expected ==, !=, <, <=, >, >=, in or not in", "is")
-        sign, compare = _COMPARISONS[type(op)]
-        kind, value, choices = self._build(left)
-        if isinstance(op, ast.In | ast.NotIn):
-            if not isinstance(right, ast.List | ast.Tuple | ast.Set) or not right.elts:
-                raise self._wrong(
-                    f"expected a list after {sign}, e.g. ['a', 'b']", ast.unparse(right)
-                )
-            others = [self._build(each) for each in right.elts]
-            if not all(isinstance(each, ast.Constant) for each in right.elts):
-                raise self._wrong("expected a list of numbers or texts", ast.unparse(right))
-        else:
-            others = [self._build(right)]
-        for (other_kind, other, other_choices), node in zip(
-            others, getattr(right, "elts", [right]), strict=True
-        ):
-            if other_kind is not kind:
-                raise self._wrong(
-                    f"{ast.unparse(left)} is {_KINDS[kind]}; expected likewise after {sign}",
-                    ast.unparse(node),
-                )
-            for valid, constant in ((choices, node), (other_choices, left)):
-                if valid and isinstance(constant, ast.Constant) and constant.value not in valid:
-                    raise UnknownNameError("value in a filter", str(constant.value), valid)
-            if len(others) == 1 and not isinstance(op, ast.In | ast.NotIn):
-                return lambda r: compare(value(r), other(r))
-        known = [each.value for each in right.elts]  # type: ignore[attr-defined] # a list, see above
-        return lambda r: compare(value(r), known)
-
-    def _score(self, arguments: Sequence[ast.expr]) -> _Value:
-        """The mean score in the verdicts of a judge."""
-        given = [each.value for each in arguments if isinstance(each, ast.Constant)]
-        if not 1 <= len(arguments) <= 2 or [type(each) for each in given] != [str] * len(arguments):
-            shown = ", ".join(map(ast.unparse, arguments))
-            raise self._wrong("expected score('RUN') or score('RUN', 'CRITERION')", f"({shown})")
-        self.uses_scores = True
-        scores = judge_scores(*map(str, given))
-        return lambda r: scores.get(r.episode, float("nan"))
-
-    def _wrong(self, expected: str, came: str) -> DatasetError:
-        text = came.replace(_RETURN, "return")
-        return DatasetError(
-            f"filter {self.text!r}: {expected.replace(_RETURN, 'return')}, got {text}"
-        )
-
-
-def _parse(text: str) -> ast.expr:
-    """The syntax tree of an expression."""
-    try:
-        if len(text) > _MOST_CHARACTERS:
-            raise ValueError(f"it has more than {_MOST_CHARACTERS:,} characters")
-        tokens = [
-            (
-                each.type,
-                _RETURN if (each.type, each.string) == (tokenize.NAME, "return") else each.string,
+    def _named(self, name: str) -> tuple[type, Value, tuple[str, ...]]:
+        if name in STEP_FIELDS:
+            raise self._wrong(
+                "expected values of episodes; those of steps are for the weight of a training",
+                name,
             )
-            for each in tokenize.generate_tokens(io.StringIO(" ".join(text.split())).readline)
-        ]
-        return ast.parse(tokenize.untokenize(tokens).strip(), mode="eval").body
-    except (SyntaxError, tokenize.TokenError, ValueError, RecursionError, MemoryError) as error:
-        reason = error.args[0] if error.args else error
-        raise DatasetError(
-            f"filter {text[:200]!r}: {reason}; expected a condition such as "
-            f"success and return > 5 and split == 'train'"
-        ) from error
+        return super()._named(name)
 
 
-def judge_scores(run: str, criterion: str | None = None) -> dict[int, float]:
-    """Returns mean scores by episode in a run of a judge; those of pairs count for both episodes.
+class StepWeight(Expression):
+    """The weight of the steps of episodes, such as ``exp(return / 10)``.
+
+    The language is that of ``EpisodeFilter``, with the names of ``STEP_FIELDS`` beside, and
+    ``count(NAME)``, the number of episodes that have the same value of a name, e.g. ``1 /
+    count(task)``. True is the weight 1, and false 0: ``success or return_to_go > 0`` are the steps
+    of successful episodes and, of the others, those up to the last reward, where rewards are not
+    negative.
 
     Args:
-        run: the run, or its file of verdicts.
-        criterion: of this criterion only.
+        text: a number or a condition.
+        refs: the episodes, which ``count`` counts.
+        parts: number of parts of the task that follow one another, for ``leg``; 1 for no parts.
+
+    Attributes:
+        columns: columns of the dataset that it needs.
 
     Raises:
-        DatasetError, InputError: they cannot be read, or are no verdicts.
-        UnknownNameError: there is no such criterion.
+        UnknownNameError: a name is unknown.
+        DatasetError: it is no such expression, or a run of a judge cannot be read.
     """
-    path = Path(run)
-    path = path / "verdicts.parquet" if path.is_dir() else path
-    table = read_table(path)
-    missing = {"episode", "other", "criterion", "score"} - table.keys()
-    if missing:
-        raise InputError(f"{path} has no columns {sorted(missing)}; expected a run of gamut judge")
-    names = sorted({*table["criterion"].tolist()})
-    if criterion is not None and criterion not in names:
-        raise UnknownNameError(f"criterion of {path}", criterion, names)
-    found: dict[int, list[float]] = defaultdict(list)
-    columns = [table[name].tolist() for name in ("episode", "other", "criterion", "score")]
-    for episode, other, name, score in zip(*columns, strict=True):
-        if score == score and criterion in (None, name):  # noqa: PLR0124 - not NaN
-            found[episode].append(score)
-            if other >= 0:
-                found[other].append(1.0 - score)
-    return {episode: sum(each) / len(each) for episode, each in found.items()}
+
+    _what = "weight"
+    _example = "a number such as exp(return / 10)"
+
+    def __init__(self, text: str, refs: Sequence[EpisodeRef] = (), *, parts: int = 1) -> None:
+        super().__init__(text)
+        self._refs, self._parts = refs, parts
+        self.columns: frozenset[str] = frozenset()
+        kind, self._value = self._parsed()
+        if kind is str:
+            raise self._wrong("expected a number or a condition", KINDS[kind])
+
+    def of(self, ref: EpisodeRef, columns: Mapping[str, Array]) -> NDArray[np.float32]:
+        """Returns the weights of the steps of an episode, ``(T,)``.
+
+        Args:
+            ref: the episode.
+            columns: ``self.columns`` of its steps.
+
+        Raises:
+            DatasetError: a weight is negative or not finite.
+        """
+        found = np.broadcast_to(np.asarray(self._value(Row(ref, columns)), np.float64), ref.length)
+        weights = found.astype(np.float32)
+        wrong = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
+        if len(wrong):
+            at = int(wrong[0])
+            raise self._wrong(
+                f"expected weights from 0 on; select other episodes with filter, e.g. those that "
+                f"have a score by score(RUN) >= 0; for step {at} of episode {ref.episode}",
+                f"{found[at]:g}",
+            )
+        return weights
+
+    def _build(self, node: ast.expr) -> tuple[type, Value, tuple[str, ...]]:
+        match node:
+            case ast.Call(ast.Name("count"), [ast.Name() as name], []):
+                if name.id in STEP_FIELDS:
+                    raise self._wrong("count: expected values of episodes", name.id)
+                _, value, _ = super()._build(name)
+                counts = Counter(value(Row(ref)) for ref in self._refs)
+                return float, lambda r: counts[value(Row(r.ref))], ()
+            case ast.Call(ast.Name("count")):
+                raise self._wrong("expected count(NAME), e.g. count(task)", ast.unparse(node))
+        return super()._build(node)
+
+    def _known(self) -> list[str]:
+        return [*super()._known(), *STEP_FIELDS, "count"]
+
+    def _named(self, name: str) -> tuple[type, Value, tuple[str, ...]]:
+        if name not in STEP_FIELDS:
+            return super()._named(name)
+        if name == "leg" and self._parts == 1:
+            raise self._wrong("expected a task with the evaluator `then` for leg", "another one")
+        field = STEP_FIELDS[name]
+        self.columns |= {field.column}
+        return float, lambda r: field.value(r.columns[field.column], self._parts), ()
+
+
+def _before(progress: Array) -> Array:
+    """Returns the progress before each step; 0 where it is undefined."""
+    return np.asarray(np.nan_to_num(np.concatenate([[0.0], progress[:-1]])))
+
+
+def _rise(progress: Array) -> Array:
+    """Returns by how much progress is to exceed its highest value before each step."""
+    later = np.maximum.accumulate(np.nan_to_num(progress)[::-1])[::-1]
+    return np.asarray(np.maximum(later - np.maximum.accumulate(_before(progress)), 0.0))
 
 
 def returns_to_go(rewards: ArrayLike, discount: float = 1.0) -> NDArray[np.float64]:

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from rollout.data.filters import FIELDS
+from rollout.data.expressions import FIELDS
 from rollout.data.layout import Layout
 from rollout.data.manifest import Manifest, now
 from rollout.data.merging import link_shard

@@ -52,9 +52,27 @@ class Rows:
             k: torch.from_numpy(v).to(self._device) for k, v in part(self._columns, prefix).items()
         }
 
+    def mean(self, values: Tensor) -> Tensor:
+        """Returns the mean of values ``(..., B)``, weighted by the column ``weight`` if it is."""
+        weight = self.column("weight") if "weight" in self._columns else None
+        return weighted_mean(values, weight)
+
     def column(self, name: str) -> Tensor:
         """Returns a column as floats, ``(B,)``."""
         return torch.from_numpy(self._columns[name].astype(np.float32)).to(self._device)
+
+
+def weighted_mean(values: Tensor, weight: Tensor | None) -> Tensor:
+    """Returns the mean of values ``(..., B)``; 0 if all weights are 0.
+
+    Args:
+        values: the values.
+        weight: of each of the ``B``, or of each value; None for equal ones.
+    """
+    if weight is None:
+        return values.mean()
+    total = weight.expand_as(values).sum()
+    return (values * weight).sum() / total.clamp(min=torch.finfo(total.dtype).tiny)
 
 
 class MinibatchLearner(ABC):

@@ -15,8 +15,8 @@ import numpy as np
 
 from rollout.api import Array, Columns, PolicyRecipe, Progress, StepLearner
 from rollout.cli import Session
-from rollout.data import Dataset, EpisodeRef
-from rollout.errors import ConfigError
+from rollout.data import Dataset, EpisodeRef, StepWeight
+from rollout.errors import ConfigError, InputError
 from rollout.job import Job, open_job
 from rollout.train.callbacks import Callback
 from rollout.train.checkpoint import newest_checkpoint
@@ -45,9 +45,11 @@ def learn_offline(
     """
     with Dataset(config.dataset) as dataset:
         _check_policy(config)
-        shown, held_out = _divided(config, dataset.episodes(filter=config.filter))
+        refs = dataset.episodes(filter=config.filter)
+        shown, held_out = _divided(config, refs)
+        weight = _weight(config, dataset, refs)
         with open_job("train", config, session, needs_ray=False) as job:
-            training = _Offline(config, job, dataset, (shown, held_out), on_update)
+            training = _Offline(config, job, dataset, (shown, held_out), weight, on_update)
             job.stack.callback(training.close)
             job.report(mirrored={}, until=training.env_steps if training.number else -1)
             return job.finish(training.learn, training.conclude)
@@ -77,6 +79,15 @@ def _divided(
     return refs[:-count], refs[-count:]
 
 
+def _weight(
+    config: OfflineConfig, dataset: Dataset, refs: Sequence[EpisodeRef]
+) -> StepWeight | None:
+    """The weights of the steps; None if they are equal."""
+    evaluator = dataset.manifest.task.get("evaluator") or {}
+    parts = evaluator["options"]["parts"] if evaluator.get("type") == "Then" else [None]
+    return StepWeight(config.weight, refs, parts=len(parts)) if config.weight else None
+
+
 class _Offline(Rounds):
     """One session of a training on a dataset: its loop and its results."""
 
@@ -86,6 +97,7 @@ class _Offline(Rounds):
         job: Job,
         dataset: Dataset,
         refs: tuple[list[EpisodeRef], list[EpisodeRef]],
+        weight: StepWeight | None,
         on_update: Sequence[Callback],
     ) -> None:
         import torch  # noqa: PLC0415 - slow to import, and after the input is checked
@@ -111,13 +123,14 @@ class _Offline(Rounds):
             actions=tuple(manifest.action_space.spaces),
             needs=self._options.needs,
             gamma=getattr(self._options, "gamma", 1.0),
+            weight=weight,
         )
         shown, held_out = refs
         self._held_out = Demonstrations.read(dataset, held_out, columns)
         self._reader = PartReader(
             dataset, shown, columns, memory_mb=config.memory_mb, seed=config.seed
         )
-        self._shown = shown
+        self._shown, self._learned = shown, False
         self._learner: StepLearner = self._options.learner(network)
         super().__init__(job, saved, SaveConfig(every=1, keep=1), on_update)
         if saved is not None:
@@ -165,6 +178,12 @@ class _Offline(Rounds):
             found, memory = self._learner.update(batch, self._memory(memory, batch), progress)
             figures.add(found, count)
         self.env_steps += int(steps.lengths.sum())
+        self._learned = self._learned or figures.weight > 0
+        if not self._learned and (self.number + 1) % parts == 0:
+            raise InputError(
+                f"weight: {self._config.weight} is 0 for each step of the {len(self._shown)} "
+                f"episodes to learn from; expected another weight for some"
+            )
         line = figures.means()
         line |= {f"held_out_{k}": v for k, v in self._measured().items() if k in line}
         if parts > 1:
@@ -240,6 +259,8 @@ class _Offline(Rounds):
                 "demonstrations_of": manifest.policy,
                 "bridge": manifest.bridge,
                 "task": manifest.task["name"],
+                "filter": self._config.filter,
+                "weight": self._config.weight,
                 "policy": self._policy.name,
                 "policy_options": self._policy.options,
                 "algorithm": {
@@ -276,26 +297,31 @@ class _Chunks:
     def __len__(self) -> int:
         return len(self._chunks)
 
-    def __iter__(self) -> Iterator[tuple[Columns, int]]:
-        """Yields batches ``(T, N, ...)`` with their numbers of steps."""
+    def __iter__(self) -> Iterator[tuple[Columns, float]]:
+        """Yields batches ``(T, N, ...)`` with the sums of the weights of their steps."""
         for index, first, valid in self._chunks:
             batch = {key: array[index] for key, array in self._steps.columns.items()}
-            yield {**batch, "first": first, "valid": valid}, int(valid.sum())
+            weight = batch["weight"][valid].sum() if "weight" in batch else valid.sum()
+            yield {**batch, "first": first, "valid": valid}, float(weight)
 
 
 class _Means:
-    """Means of figures over batches, weighted by their steps."""
+    """Means of figures over batches, weighted by their steps.
+
+    Attributes:
+        weight: sum of the weights.
+    """
 
     def __init__(self) -> None:
         self._totals: dict[str, float] = {}
-        self._steps = 0
+        self.weight = 0.0
 
-    def add(self, figures: Mapping[str, float], steps: int) -> None:
+    def add(self, figures: Mapping[str, float], weight: float) -> None:
         """Adds the figures of a batch."""
         for name, value in figures.items():
-            self._totals[name] = self._totals.get(name, 0.0) + value * steps
-        self._steps += steps
+            self._totals[name] = self._totals.get(name, 0.0) + value * weight
+        self.weight += weight
 
     def means(self) -> dict[str, float]:
-        """Returns the means."""
-        return {name: total / self._steps for name, total in self._totals.items()}
+        """Returns the means; none if all weights are 0."""
+        return {name: total / self.weight for name, total in self._totals.items() if self.weight}

@@ -124,6 +124,11 @@ class OfflineConfig(RunConfig):
     filter: str = key(
         "", "Episodes to learn from, e.g. success and return > 5 (docs/dataset.md); empty for all."
     )
+    weight: str = key(
+        "",
+        "Weight of each step, e.g. exp(return / 10), or success or return_to_go > 0 "
+        "(docs/dataset.md); empty for equal ones.",
+    )
     policy: PolicyConfig = key(
         lambda: PolicyConfig(name="actor_critic"), "The policy to train; actor_critic."
     )

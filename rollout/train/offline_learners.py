@@ -6,16 +6,16 @@ Their options are those of ``rollout.train.offline_config``, which imports this 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor
-from torch.nn import functional
 
 from rollout.api import Array, Columns, Progress
 from rollout.train.batch import ACTION, OBSERVATION, part
 from rollout.train.gradients import Optimizer, track
-from rollout.train.minibatches import MinibatchLearner, Rows
+from rollout.train.minibatches import MinibatchLearner, Rows, weighted_mean
 
 _MAX_GRAD_NORM = 1.0
 _AVERAGED = 1e-2  # share of a minibatch in the moving average of squared advantages
@@ -56,7 +56,7 @@ class BcLearner:
     ) -> tuple[Tensor, dict[str, Tensor], dict[str, Tensor]]:
         """Returns the loss, the figures and the memory after the sequences."""
         logp, _, after = self._played(batch, memory)
-        loss = -logp.mean()
+        loss = -weighted_mean(logp, _weight(batch))
         return loss, {"loss": loss}, after
 
     def _played(
@@ -95,17 +95,17 @@ class MarwilLearner(BcLearner):
         o = self._options
         logp, values, after = self._played(batch, memory)
         target = torch.from_numpy(batch["return"])[torch.from_numpy(batch["valid"])]
-        advantage = target - values
+        advantage, mean = target - values, partial(weighted_mean, weight=_weight(batch))
         if learns:
-            self._square.lerp_(advantage.detach().square().mean(), _AVERAGED)
+            self._square.lerp_(mean(advantage.detach().square()), _AVERAGED)
         scaled = advantage.detach() / self._square.sqrt().clamp(min=1e-8)
         weight = (o.beta * scaled).exp().clamp(max=o.max_weight)
-        policy_loss, value_loss = -(weight * logp).mean(), 0.5 * advantage.square().mean()
+        policy_loss, value_loss = -mean(weight * logp), 0.5 * mean(advantage.square())
         figures = {
-            "loss": -logp.mean(),
+            "loss": -mean(logp),
             "policy_loss": policy_loss,
             "value_loss": value_loss,
-            "weight": weight.mean(),
+            "weight": mean(weight),
         }
         return policy_loss + o.value_coef * value_loss, figures, after
 
@@ -170,20 +170,24 @@ class IqlLearner(MinibatchLearner):
             target = rows.column("reward") + o.gamma * left * following
         advantage = best - value
         side = torch.where(advantage > 0, o.expectile, 1.0 - o.expectile)
-        value_loss = (side * advantage.square()).mean()
+        value_loss = rows.mean(side * advantage.square())
         weight = (o.temperature * advantage.detach()).exp().clamp(max=o.max_weight)
-        policy_loss = -(weight * logp).mean()
-        values = self._critics(rows.seen, rows.chosen)
-        q_loss = functional.mse_loss(values, target.expand_as(values))
+        policy_loss = -rows.mean(weight * logp)
+        q_loss = rows.mean((self._critics(rows.seen, rows.chosen) - target).square())
         figures = {
-            "loss": -logp.mean(),
+            "loss": -rows.mean(logp),
             "policy_loss": policy_loss,
             "value_loss": value_loss,
             "q_loss": q_loss,
-            "value": value.mean(),
-            "weight": weight.mean(),
+            "value": rows.mean(value),
+            "weight": rows.mean(weight),
         }
         return policy_loss + value_loss, q_loss, figures
+
+
+def _weight(batch: Mapping[str, Array]) -> Tensor | None:
+    """Returns the weights of the steps of a batch, ``(K,)``, if it has any."""
+    return torch.from_numpy(batch["weight"][batch["valid"]]) if "weight" in batch else None
 
 
 def _flat(batch: Mapping[str, Array]) -> Columns:

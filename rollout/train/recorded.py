@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rollout.api import Array, Columns
-from rollout.data import Dataset, EpisodeRef, returns_to_go
+from rollout.data import Dataset, EpisodeRef, StepWeight, returns_to_go
 from rollout.data.schema import column_name
 from rollout.train.batch import ACTION, OBSERVATION
 from rollout.train.replay import NEXT
@@ -28,25 +28,30 @@ class StepColumns:
         actions: the action columns.
         needs: further columns: ``reward`` (with ``terminated``), ``return``, ``next``.
         gamma: discount factor of ``return``.
+        weight: weight of each step, a further column; None for none.
     """
 
     reads: Sequence[str]
     actions: Sequence[str]
     needs: frozenset[str] = frozenset()
     gamma: float = 1.0
+    weight: StepWeight | None = None
 
     def read(self, dataset: Dataset, ref: EpisodeRef) -> Columns:
         """Returns an episode, ``{column: (T, ...)}``.
 
         Raises:
-            DatasetError: the steps are damaged.
+            DatasetError: the steps are damaged, or a weight is negative or not finite.
         """
         names = {OBSERVATION + k: column_name("observation", k) for k in self.reads}
         names |= {ACTION + k: column_name("action", k) for k in self.actions}
         if self.needs & {"reward", "return"}:
             names |= {"reward": "reward", "terminated": "terminated"}
-        episode = dataset.read(ref, list(names.values()))
+        weighed = frozenset() if self.weight is None else self.weight.columns
+        episode = dataset.read(ref, [*names.values(), *(weighed - names.keys())])
         columns: Columns = {key: episode.columns[name] for key, name in names.items()}
+        if self.weight is not None:
+            columns["weight"] = self.weight.of(ref, {k: episode.columns[k] for k in weighed})
         if "return" in self.needs:
             returns = returns_to_go(columns["reward"], self.gamma)
             columns["return"] = returns.astype(np.float32)
@@ -95,6 +100,7 @@ class Demonstrations:
     ) -> Iterator[tuple[NDArray[np.int64], Array, Array]]:
         """Yields every step once, in parts of ``bptt`` by ``minibatch / bptt`` steps.
 
+        Steps of weight 0 are left out, but for a recurrent network, which sees whole episodes.
         For a recurrent network, a column of a part continues that of the part before: each column
         is a sequence of whole episodes in random order. Otherwise the order of steps is random.
 
@@ -111,6 +117,8 @@ class Demonstrations:
         lengths = self.lengths if recurrent else np.ones(self.lengths.sum(), np.int64)
         begins = np.cumsum(lengths) - lengths
         order = np.arange(len(lengths)) if rng is None else rng.permutation(len(lengths))
+        if not recurrent and "weight" in self.columns:
+            order = order[self.columns["weight"][order] > 0]
         width = max(1, minibatch // bptt)
         # The next episode goes to the sequence that is the shortest so far.
         ends = np.zeros(width, np.int64)

@@ -7,7 +7,14 @@ import pytest
 from store_fragments import Player, make_manifest
 
 from rollout.api import Outcome
-from rollout.data import Dataset, DatasetWriter, EpisodeFilter, part_of_set, returns_to_go
+from rollout.data import (
+    Dataset,
+    DatasetWriter,
+    EpisodeFilter,
+    StepWeight,
+    part_of_set,
+    returns_to_go,
+)
 from rollout.data.tables import write_table
 from rollout.errors import DatasetError, InputError, UnknownNameError
 
@@ -46,6 +53,9 @@ def refs(dataset):
         ("episode in [1, 2, 3]", lambda r: r.episode in (1, 2, 3)),
         ("policy == 'return'", lambda r: r.policy == "return"),
         ("success\n  or failure", lambda r: r.outcome != Outcome.RUNNING),
+        ("return / length > -0.5", lambda r: r.total_reward > -0.5 * r.length),
+        ("max(length, 5) - 2 * success < 4", lambda r: max(r.length, 5) - 2 * (r.outcome == 1) < 4),
+        ("exp(log(length) ** 2) / 0 > 0", lambda r: r.length > 0),
     ],
 )
 def test_filters_select(refs, text, wanted):
@@ -80,7 +90,11 @@ def test_a_policy_may_be_called_return(refs):
         ("success is True", DatasetError, "expected ==, .* got is"),
         ("length in 5", DatasetError, r"expected a list after in, e.g. \['a', 'b'\], got 5"),
         ("length in [return]", DatasetError, "expected a list of numbers or texts"),
-        ("length + 1 > 5", DatasetError, r"expected names, .* got length \+ 1"),
+        ("length // 2 > 5", DatasetError, r"expected names, .* got length // 2"),
+        ("task + 1 > 5", DatasetError, "expected a number to compute with, got task"),
+        ("exp(1, 2) > 5", DatasetError, r"expected one number for exp, got exp\(1, 2\)"),
+        ("reward > 1", DatasetError, "those of steps are for the weight of a training, got reward"),
+        ("count(task) > 1", DatasetError, r"expected names, .* got count\(task\)"),
         ("task.upper() == 'A'", DatasetError, "expected names"),
         ("__import__('os').system('true')", DatasetError, "expected names"),
         ("(lambda: 1)()", DatasetError, "expected names"),
@@ -137,3 +151,58 @@ def test_returns_to_go(discount):
         expected = sum(discount**k * float(r) for k, r in enumerate(rewards[t:]))
         assert found[t] == pytest.approx(expected)
     assert len(returns_to_go([], discount)) == 0
+
+
+STEPS = {
+    "reward": np.array([0, 1, 0, 2, 0], np.float32),
+    "progress": np.array([np.nan, 0.5, 0.25, 0.75, 0.75], np.float32),
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("1", [1, 1, 1, 1, 1]),
+        ("success", [0, 0, 0, 0, 0]),
+        ("success or return_to_go > 0", [1, 1, 1, 1, 0]),
+        ("not (reward > 0)", [1, 0, 1, 0, 1]),
+        ("reward in [0, 2] and 0 <= progress_to_go < 0.3", [0, 0, 1, 1, 1]),
+        ("progress_to_go", [0.75, 0.75, 0.25, 0.25, 0]),
+        ("leg == 1", [0, 0, 1, 0, 1]),
+        ("exp(return_to_go / 3) * (length == 5)", np.exp(np.array([3, 3, 2, 2, 0]) / 3)),
+        ("6 / count(task)", [2, 2, 2, 2, 2]),
+    ],
+)
+def test_weights_of_steps(refs, text, wanted):
+    ref = replace(refs[0], length=5, outcome=Outcome.RUNNING)
+    others = [ref, replace(ref, episode=8), replace(ref, episode=9), replace(ref, task="other")]
+    weight = StepWeight(text, others, parts=2)
+    assert weight.of(ref, STEPS) == pytest.approx(np.array(wanted, np.float32))
+    assert weight.columns <= STEPS.keys()
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "message"),
+    [
+        (
+            "reward_to_go",
+            UnknownNameError,
+            "name in a weight 'reward_to_go'. Nearest: return_to_go",
+        ),
+        ("task", DatasetError, "expected a number or a condition, got a text"),
+        ("leg", DatasetError, "expected a task with the evaluator `then`"),
+        ("count(3)", DatasetError, r"expected count\(NAME\), e.g. count\(task\), got count\(3\)"),
+        ("count(reward)", DatasetError, "expected values of episodes, got reward"),
+        ("1 +", DatasetError, r"expected a number such as exp\(return / 10\)"),
+    ],
+)
+def test_bad_weights_are_named(refs, text, error, message):
+    with pytest.raises(error, match=message):
+        StepWeight(text, refs)
+
+
+@pytest.mark.parametrize("text", ["-1", "log(0)", "0 / 0", "exp(1000)", "0.5 - reward"])
+def test_weights_that_are_none_are_refused(refs, text):
+    ref = replace(refs[0], length=5)
+    with pytest.raises(DatasetError, match=r"weights from 0 on.* of episode"):
+        StepWeight(text).of(ref, STEPS)

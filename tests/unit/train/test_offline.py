@@ -18,6 +18,7 @@ from rollout.cli import Session, main
 from rollout.collect import collect
 from rollout.config import CollectConfig, build_plugin, resolved
 from rollout.data import Dataset
+from rollout.errors import InputError
 from rollout.observe.metrics import read_metrics
 from rollout.signals import Stop
 from rollout.testing.fakes import FakeBridge
@@ -218,6 +219,8 @@ WRONG = {
     "epochs=3": "was renamed to algorithm.epochs",
     "algorithm=ppo": "ppo learns from fragments",
     "held_out=1": "held_out",
+    "weight=retrun": "unknown name in a weight 'retrun'. Nearest: return",
+    "weight=leg": "expected a task with the evaluator `then`",
     "dataset=/nowhere": "/nowhere",
 }
 
@@ -354,3 +357,54 @@ def test_iql_learns_from_a_dataset(recorded, tmp_path):
     seen, following = columns["observation/position"], columns["next/position"]
     assert (following[:-1] == seen[1:]).all()
     assert (following[-1] == final).all()
+
+
+def test_steps_of_weight_0_are_not_learned_from(recorded, tmp_path):
+    """Of random actions of which some are the expert's, these alone are cloned."""
+    keys = {"epochs": 8, "minibatch": 64}
+    weight = "1.0 * (episode < 12)"
+    half = config_of(recorded, tmp_path / "half", **keys).model_copy(update={"weight": weight})
+    named = half.model_copy(update={"output": tmp_path / "named", "weight": ""})
+    named = named.model_copy(update={"filter": "episode < 12 or episode >= 22"})
+    one, other = cloned(half), cloned(named)
+    assert (one["episodes"], other["episodes"]) == (22, 13)
+    assert one["loss"] == pytest.approx(other["loss"], rel=0.5)
+    assert "held_out_loss" not in one  # the last episodes weigh nothing
+    nothing = half.model_copy(update={"output": tmp_path / "nothing", "weight": "0"})
+    with pytest.raises(InputError, match="is 0 for each step of the 22 episodes"):
+        cloned(nothing)
+
+
+@pytest.mark.parametrize("algorithm", ["bc", "marwil", "iql"])
+@pytest.mark.parametrize("memory", ["none", "gru"])
+def test_a_weight_counts_as_that_many_copies_of_a_step(algorithm, memory):
+    if (algorithm, memory) == ("iql", "gru"):
+        pytest.skip("refused")
+    rng = np.random.default_rng(0)
+    seen = spaces.Dict({"at": spaces.Box(-1.0, 1.0, (1,), np.float32)})
+    space = spaces.Dict({"move": spaces.Discrete(3)})
+    at = rng.uniform(-1, 1, (4, 6, 1)).astype(np.float32)
+    batch = {
+        "observation/at": at,
+        "next/at": at[::-1].copy(),
+        "action/move": rng.integers(3, size=(4, 6)),
+        "reward": rng.normal(size=(4, 6)).astype(np.float32),
+        "return": rng.normal(size=(4, 6)).astype(np.float32),
+        "terminated": rng.random((4, 6)) < 0.3,
+        "first": np.arange(24).reshape(4, 6) < 6,
+        "valid": np.arange(24).reshape(4, 6) < 22,
+    }
+    columns = np.array([0, 1, 1, 1, 4, 5, 5])  # of column 1 three, of 5 two, of 2 and 3 none
+    weight = np.tile(np.bincount(columns, minlength=6).astype(np.float32), (4, 1))
+    weighed, copied = {**batch, "weight": weight}, {k: v[:, columns] for k, v in batch.items()}
+    results = []
+    for each, width in ((weighed, 6), (copied, 7)):
+        network = ActorCriticPolicy(hidden=(8,), memory=memory).network(seen, space, seed=0)
+        learner = build_plugin("algorithms", algorithm, {}).learner(network)
+        blank = {k: torch.zeros(width, network.memory_size) for k in network.memory_keys}
+        figures, _ = learner.update(each, blank, Progress(0, 0, 10, seed=0))
+        results.append((figures, [p.detach() for p in network.parameters()]))
+    (one, weights), (other, expected) = results
+    assert one == pytest.approx(other, rel=1e-4)
+    for own, wanted in zip(weights, expected, strict=True):
+        torch.testing.assert_close(own, wanted, rtol=1e-3, atol=1e-5)
