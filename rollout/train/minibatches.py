@@ -1,4 +1,4 @@
-"""Learners that improve networks on minibatches of single steps: a base for off-policy algorithms.
+"""Learners that improve networks on minibatches of steps: a base for off-policy algorithms.
 
 ``ReplayLearner`` draws them from the newest steps that were played, the job of
 ``learns_from = "actions"`` from a dataset.
@@ -16,10 +16,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from rollout.api import Array, Progress
-from rollout.train.batch import ACTION, OBSERVATION, part
+from rollout.api import Array, Columns, Progress
+from rollout.train.batch import ACTION, MEMORY, OBSERVATION, part
 from rollout.train.gradients import Optimizer
-from rollout.train.replay import NEXT, ReplayBuffer, valid_rows
+from rollout.train.replay import NEXT, ReplayBuffer, sequences, valid_rows
 
 Reduce = Callable[[list[Tensor]], None] | None
 
@@ -57,9 +57,61 @@ class Rows:
         weight = self.column("weight") if "weight" in self._columns else None
         return weighted_mean(values, weight)
 
+    def outputs(self, network: Any, *, remembers: bool = True) -> Tensor:
+        """Returns the outputs of a network; one with a memory sees no earlier step."""
+        outputs: Tensor = network(self.seen, {})[0]
+        return outputs
+
     def column(self, name: str) -> Tensor:
         """Returns a column as floats, ``(B,)``."""
         return torch.from_numpy(self._columns[name].astype(np.float32)).to(self._device)
+
+
+class Sequences:
+    """A minibatch of sequences on a device, for a recurrent network.
+
+    Args:
+        columns: those of a batch of ``rollout.train.batch``, each ``(N, T, ...)``, and the memory
+            before the first steps.
+        layout: of the actions.
+        device: where the network learns.
+
+    Attributes:
+        chosen: the encoded actions, ``(T, N, ...)``; zeros where there is no step.
+    """
+
+    def __init__(self, columns: Mapping[str, Array], layout: Any, device: torch.device) -> None:
+        self._device = device
+        self._seen = {k: self._timed(v) for k, v in part(columns, OBSERVATION).items()}
+        self._first, self._valid = self._timed(columns["first"]), self._timed(columns["valid"])
+        self._memory = {k: torch.from_numpy(v).to(device) for k, v in part(columns, MEMORY).items()}
+        # Rows without a step hold zeros, which may be no action.
+        chosen = layout.encode(part(columns, ACTION)).swapaxes(0, 1).to(device)
+        self.chosen: Tensor = chosen * self._valid.unsqueeze(-1)
+
+    def _timed(self, array: Array) -> Tensor:
+        return torch.from_numpy(array).swapaxes(0, 1).to(self._device)
+
+    def outputs(self, network: Any, *, remembers: bool = True) -> Tensor:
+        """Returns the outputs of a network, ``(T, N, ...)``.
+
+        Args:
+            network: the network.
+            remembers: whether its memory is that of the batch; else it begins with zeros.
+        """
+        memory = self._memory
+        if not remembers:
+            count = self._first.shape[1]
+            memory = {
+                k: torch.zeros(count, network.memory_size, device=self._device)
+                for k in network.memory_keys
+            }
+        outputs: Tensor = network.unroll(self._seen, memory, self._first)[0]
+        return outputs
+
+    def mean(self, values: Tensor) -> Tensor:
+        """Returns the mean of values ``(T, N)`` over the steps."""
+        return weighted_mean(values, self._valid.float())
 
 
 def weighted_mean(values: Tensor, weight: Tensor | None) -> Tensor:
@@ -149,7 +201,9 @@ class MinibatchLearner(ABC):
 
 
 class ReplayLearner(MinibatchLearner):
-    """Learns from minibatches of the newest steps.
+    """Learns from minibatches of the newest steps, a recurrent network of the newest sequences.
+
+    ``learn`` gets ``Rows``, or ``Sequences`` for a recurrent network.
 
     Args:
         network: the network of the policy.
@@ -159,34 +213,40 @@ class ReplayLearner(MinibatchLearner):
     def __init__(self, network: Any, options: Any) -> None:
         super().__init__(network)
         self._options = options
+        self._recurrent = bool(network.memory_keys)
         self._buffer = ReplayBuffer(options.memory)
         self._minibatches = max(1, round(options.batch * options.passes / options.minibatch))
 
     def update(self, batch: Mapping[str, Array], progress: Progress) -> dict[str, float]:
         """Adds a batch to the buffer, and learns from minibatches; see ``rollout.api.Learner``."""
-        rows = valid_rows(batch)
-        if len(rows["first"]):
-            self._buffer.add({k: v for k, v in rows.items() if k != "first"})
+        rows = sequences(batch) if self._recurrent else valid_rows(batch)
+        if len(next(iter(rows.values()))):
+            self._buffer.add(rows)
         skipped = self._skipped
         size, totals = self._buffer.size, dict[str, list[Tensor]]()
         # Decided by steps played, as other learners decide: all take equally many steps.
         if progress.env_steps + self._options.batch < self._options.warmup:
-            return {"buffer_steps": float(size)}
+            return {"buffer_steps": float(self._buffer.steps)}
         rng = np.random.default_rng((progress.seed, progress.update))
         torch_seed = int(rng.integers(2**63))
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(torch_seed)
             for _ in range(self._minibatches):
                 drawn = self._buffer.sample(rng, self._options.minibatch) if size else None
-                figures = self.learn(None if drawn is None else self.rows(drawn), progress)
+                figures = self.learn(None if drawn is None else self._drawn(drawn), progress)
                 for name, value in figures.items():
                     totals.setdefault(name, []).append(value.detach())
         means = {name: float(torch.stack(values).mean()) for name, values in totals.items()}
         return {
             **means,
             "skipped_steps": float(self._skipped - skipped),
-            "buffer_steps": float(size),
+            "buffer_steps": float(self._buffer.steps),
         }
+
+    def _drawn(self, columns: Columns) -> Any:
+        if self._recurrent:
+            return Sequences(columns, self.network.layout, self.device)
+        return self.rows(columns)
 
     @property
     def _skipped(self) -> int:

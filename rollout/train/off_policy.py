@@ -59,7 +59,7 @@ class OffPolicy:
         if network.memory_keys:
             raise ConfigError(
                 f"algorithm {self.name} learns from single steps, and the policy has a memory; use "
-                f"policy.memory=none, or ppo, appo or bc, which learn from sequences"
+                f"policy.memory=none, or ppo, appo or dagger, which learn from sequences"
             )
 
     def references(self) -> Mapping[str, str]:
@@ -167,7 +167,8 @@ class Dagger(OffPolicy):
     The policy acts from the first step on; with ``initialize_from`` it begins as a clone of the
     teacher. The teacher is a checkpoint with the same kind of network, whose distribution over
     actions is learned, or the expert of the game, whose actions are the observations
-    ``privileged_oracle/<action>``.
+    ``privileged_oracle/<action>``. A recurrent network learns from sequences of
+    ``fragment.steps``, with the memory that it had before them when they were played.
     """
 
     name: ClassVar[str] = "dagger"
@@ -190,9 +191,8 @@ class Dagger(OffPolicy):
         """Checks that there is a teacher; see ``OffPolicy``.
 
         Raises:
-            ConfigError: the game gives no actions of an expert, or the network has a memory.
+            ConfigError: the game gives no actions of an expert.
         """
-        super().check_fit(network, spec)
         wanted = [_EXPERT + key for key in spec.action_space.spaces]
         missing = [key for key in wanted if key not in spec.observation_space.spaces]
         if self.teacher is None and missing:
@@ -209,7 +209,9 @@ class Dagger(OffPolicy):
         if self.teacher is None:
             labels = {k: fragment.observations[_EXPERT + k] for k in fragment.actions}
             fragment = replace(fragment, actions=labels)
-        return from_fragment(fragment, {}, reads=reads, memory_keys=(), steps=steps)
+        return from_fragment(
+            fragment, {}, reads=reads, memory_keys=network.memory_keys, steps=steps
+        )
 
     def learner(
         self,

@@ -19,7 +19,7 @@ from rollout.api import Array, Progress
 from rollout.train.batch import ACTION, MEMORY, OBSERVATION, part
 from rollout.train.gae import vtrace
 from rollout.train.gradients import track
-from rollout.train.minibatches import Reduce, ReplayLearner, Rows
+from rollout.train.minibatches import Reduce, ReplayLearner, Rows, Sequences
 from rollout.train.ppo.learner import PpoLearner
 
 _MAX_GRAD_NORM = 10.0
@@ -135,7 +135,10 @@ class _Scalar(nn.Module):
 
 
 class DaggerLearner(ReplayLearner):
-    """Makes the actions of a teacher more likely."""
+    """Makes the actions of a teacher more likely.
+
+    The memory of a recurrent teacher begins with zeros in each sequence.
+    """
 
     def __init__(self, network: Any, options: Any, teacher: Any, reduce_gradients: Reduce) -> None:
         super().__init__(network, options)
@@ -148,19 +151,19 @@ class DaggerLearner(ReplayLearner):
             reduce_gradients=reduce_gradients,
         )
 
-    def learn(self, rows: Rows | None, progress: Progress) -> dict[str, Tensor]:
+    def learn(self, rows: Rows | Sequences | None, progress: Progress) -> dict[str, Tensor]:
         """See ``MinibatchLearner``."""
         if rows is None:
             self._steps.step(None)
             return {}
         network = self.network
-        distribution = network.distribution(network(rows.seen, {})[0])
+        distribution = network.distribution(rows.outputs(network))
         if self._teacher is None:
-            loss = -distribution.log_prob(rows.chosen).mean()
+            loss = -rows.mean(distribution.log_prob(rows.chosen))
         else:
             with torch.no_grad():
-                outputs = self._teacher(rows.seen, {})[0]
-            loss = network.distribution(outputs).kl(distribution).mean()
+                outputs = rows.outputs(self._teacher, remembers=False)
+            loss = rows.mean(network.distribution(outputs).kl(distribution))
         self._steps.step(loss)
         return {"loss": loss}
 

@@ -1,4 +1,4 @@
-"""Transitions of fragments, and a buffer of the newest ones, from which learners sample."""
+"""Transitions and sequences of fragments, and a buffer of the newest ones, to sample from."""
 
 from __future__ import annotations
 
@@ -38,39 +38,49 @@ def transitions(fragment: Fragment, *, reads: Sequence[str], steps: int) -> Colu
 
 
 class ReplayBuffer:
-    """The newest rows of some columns, in memory.
+    """The newest rows of some columns, in memory: steps, or sequences if there is ``valid``.
 
     Args:
-        capacity: maximum number of rows; the oldest are overwritten.
+        capacity: maximum number of steps; the oldest are overwritten.
 
     Attributes:
         size: number of rows.
     """
 
     def __init__(self, capacity: int) -> None:
-        self._capacity, self._columns = capacity, dict[str, Array]()
+        self._capacity, self._columns, self._length = capacity, dict[str, Array](), 1
         self.size = self._next = 0
+
+    @property
+    def steps(self) -> int:
+        """Number of steps; rows of sequences without a step count."""
+        return self.size * self._length
 
     def add(self, rows: Mapping[str, Array]) -> None:
         """Adds rows, ``{key: (K, ...)}``, the same columns in every call."""
+        if not self._columns:
+            self._length = rows["valid"].shape[1] if "valid" in rows else 1
+        most = max(1, self._capacity // self._length)
         count = len(next(iter(rows.values())))
-        if count > self._capacity:
-            rows = {key: array[-self._capacity :] for key, array in rows.items()}
-            count = self._capacity
+        if count > most:
+            rows = {key: array[-most:] for key, array in rows.items()}
+            count = most
         if not self._columns:
             self._columns = {
-                key: np.empty((self._capacity, *array.shape[1:]), array.dtype)
-                for key, array in rows.items()
+                key: np.empty((most, *array.shape[1:]), array.dtype) for key, array in rows.items()
             }
-        at = (self._next + np.arange(count)) % self._capacity
+        at = (self._next + np.arange(count)) % most
         for key, array in rows.items():
             self._columns[key][at] = array
-        self._next = (self._next + count) % self._capacity
-        self.size = min(self.size + count, self._capacity)
+        self._next = (self._next + count) % most
+        self.size = min(self.size + count, most)
 
     def sample(self, rng: np.random.Generator, count: int) -> Columns:
-        """Returns ``count`` rows drawn uniformly, with replacement; there must be one."""
-        return self.rows(rng.integers(self.size, size=count))
+        """Returns rows with about ``count`` steps, drawn uniformly with replacement.
+
+        There must be a row.
+        """
+        return self.rows(rng.integers(self.size, size=max(1, count // self._length)))
 
     def rows(self, index: NDArray[np.int64]) -> Columns:
         """Returns copies of some rows."""
@@ -78,8 +88,7 @@ class ReplayBuffer:
 
     def state(self) -> dict[str, Any]:
         """Returns the rows as tensors, oldest first."""
-        first = self._next if self.size == self._capacity else 0
-        index = (first + np.arange(self.size)) % self._capacity
+        index = np.roll(np.arange(self.size), -self._next if self._next < self.size else 0)
         return {key: torch.from_numpy(array[index]) for key, array in self._columns.items()}
 
     def restore(self, state: Mapping[str, Any]) -> None:
@@ -90,7 +99,12 @@ class ReplayBuffer:
 
 
 def valid_rows(batch: Mapping[str, Array]) -> Columns:
-    """Returns the steps of a batch ``(N, T, ...)`` as rows ``(K, ...)``, without ``valid``."""
-    valid = np.asarray(batch["valid"])
-    steps = {k: v for k, v in batch.items() if k != "valid" and v.shape[:2] == valid.shape}
-    return {key: np.asarray(array)[valid] for key, array in steps.items()}
+    """Returns the steps of a batch ``(N, T, ...)`` as rows ``(K, ...)``, in no order of time."""
+    valid, left_out = np.asarray(batch["valid"]), ("valid", "version", "first")
+    return {k: np.asarray(array)[valid] for k, array in batch.items() if k not in left_out}
+
+
+def sequences(batch: Mapping[str, Array]) -> Columns:
+    """Returns the sequences of a batch that have a step, with the memory before them."""
+    there = np.asarray(batch["valid"]).any(1)
+    return {key: np.asarray(array)[there] for key, array in batch.items() if key != "version"}

@@ -134,9 +134,9 @@ def test_sac_learns_how_far_to_push():
             "privileged_oracle/move, and",
         ),
         (
-            Dagger(),
+            Sac(),
             ActorCriticPolicy(hidden=(4,), columns=("position",), memory="gru"),
-            "memory=none",
+            "use policy.memory=none, or ppo, appo or dagger",
         ),
     ],
 )
@@ -177,3 +177,60 @@ def test_skipped_steps_are_those_of_the_update():
         learner.update(b, Progress(n, 16 * n, 100, seed=0)) for n, b in enumerate([broken, whole])
     ]
     assert [figures["skipped_steps"] for figures in found] == [2.0, 0.0]
+
+
+def test_a_buffer_of_sequences_counts_their_steps():
+    buffer = ReplayBuffer(25)
+    for first in range(4):
+        buffer.add({"x": np.full((1, 10), first), "valid": np.ones((1, 10), bool)})
+    assert (buffer.size, buffer.steps) == (2, 20)
+    assert buffer.state()["x"][:, 0].tolist() == [2, 3]
+    again = ReplayBuffer(25)
+    again.restore(buffer.state())
+    for each in (buffer, again):
+        each.add({"x": np.full((1, 10), 4), "valid": np.ones((1, 10), bool)})
+        assert each.state()["x"][:, 0].tolist() == [3, 4]
+    assert buffer.sample(np.random.default_rng(0), 30)["x"].shape == (3, 10)
+
+
+def remembered(rng, count, steps=6):
+    """Sequences in which the action of the teacher is the sign seen first in the episode."""
+    first = np.zeros((count, steps), bool)
+    first[:, 0] = True
+    first[: count // 2, 3] = True
+    at = np.where(first, rng.choice([-1.0, 1.0], (count, steps)), 0.0)
+    shown = np.array([np.where(f)[0][np.cumsum(f) - 1] for f in first])
+    sign = np.take_along_axis(at, shown, 1)
+    valid = np.ones((count, steps), bool)
+    valid[-2:, 4:] = False
+    return {
+        "observation/at": at[..., None].astype(np.float32) * valid[..., None],
+        "action/move": np.stack([sign > 0, sign < 0], -1).astype(np.int64) * valid[..., None],
+        "first": first,
+        "valid": valid,
+        "memory/core/h": np.zeros((count, 16), np.float32),
+        "version": np.zeros(count, np.int64),
+    }
+
+
+@pytest.mark.parametrize("teacher", [False, True])
+def test_dagger_teaches_a_recurrent_network_what_it_has_to_remember(teacher):
+    policy = ActorCriticPolicy(hidden=(16,), memory="gru", memory_size=16)
+    networks = [policy.network(SEEN, CHOICES, seed=seed) for seed in (0, 1)]
+    options = Dagger(batch=1200, minibatch=240, passes=20.0, lr=0.01, memory=1300)
+    rng, references = np.random.default_rng(0), dict[str, torch.nn.Module]()
+    for network in reversed(networks) if teacher else networks[:1]:
+        learner = options.learner(network, references=references, reduce_gradients=None)
+        for update in range(4):
+            figures = learner.update(remembered(rng, 200), Progress(update, update, 4, seed=0))
+        references = {"teacher": network}
+    assert figures["buffer_steps"] == 216 * 6
+    batch = remembered(rng, 100)
+    seen = {"at": torch.from_numpy(batch["observation/at"]).swapaxes(0, 1)}
+    blank = {"core/h": torch.zeros(100, 16)}
+    with torch.no_grad():
+        outputs, _, _ = networks[0].unroll(seen, blank, torch.from_numpy(batch["first"]).T)
+    layout = networks[0].layout
+    chosen = layout.decode(layout.pick(outputs.swapaxes(0, 1).flatten(0, 1), None))["move"]
+    right = (chosen.reshape(100, 6, 2) == batch["action/move"]).all(-1)
+    assert right[batch["valid"]].mean() > 0.95  # without a memory at most 0.6
