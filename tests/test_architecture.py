@@ -81,7 +81,7 @@ MAY_IMPORT = {
     "rollout.judge": core_but(*JOBS, *OUTSIDE),
     "rollout.models": ("rollout.data", "rollout.files", "rollout.observe.aggregates", *CORE),
     "rollout.interface": core_but("rollout.commands", "rollout.gamut"),
-    "rollout.sweep": core_but("rollout.collect", *OUTSIDE),
+    "rollout.sweep": core_but(*OUTSIDE),
     "rollout.testing": (
         *(f"rollout.host.{each}" for each in ("builder", "instances", "processes", "referee")),
         *CORE,

@@ -26,7 +26,9 @@ from rollout.configuration.document import Document
 from rollout.errors import ConfigError
 from rollout.evaluate.config import Once, ScoringConfig, Some, VideoConfig, named_like
 from rollout.evaluate.legs import TRAIN
-from rollout.train.config import TrainConfig
+from rollout.sweep.imitation_config import DemonstrationsConfig
+from rollout.train.config import AlgorithmConfig, TrainConfig
+from rollout.train.jobs import learns_from
 
 _NAMED = named_like(r"[A-Za-z0-9][A-Za-z0-9_.=,+-]*", "letters, digits and any of _.=,+-")
 _NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9_.=,+-]+")
@@ -39,9 +41,29 @@ Size = Annotated[int, Field(gt=0)]
 Seed = Annotated[int, Field(ge=0)]
 
 
+class AnyAlgorithmConfig(AlgorithmConfig):
+    """An algorithm that learns from fragments, or from the steps of demonstrations."""
+
+    @model_validator(mode="after")
+    def _of_this_kind(self) -> AnyAlgorithmConfig:
+        if (found := learns_from(self.name)) not in ("fragments", "actions"):
+            raise ValueError(f"{self.name} learns from {found}, and runs of a sweep do not")
+        return self
+
+
 class TemplateConfig(TrainConfig):
     """The configuration shared by all training runs; the sweep sets the rest for each run."""
 
+    algorithm: AnyAlgorithmConfig = key(
+        lambda: AnyAlgorithmConfig(name="ppo"),
+        "How it learns; with demonstrations bc, marwil or iql.",
+    )
+    env_steps: int = key(
+        0, "Steps to train for; left out with demonstrations.", unit="steps of single slots", ge=0
+    )
+    demonstrations: DemonstrationsConfig | None = key(
+        None, "What a run learns from instead of playing; null for what it plays."
+    )
     output: Directory = key(Directory, "Set by the sweep; leave it out.", exclude=True)
     seed: int = key(0, "Set by the sweep, from seeds; leave it out.", exclude=True)
     ray: RayConfig = key(RayConfig, "That of the sweep; leave it out.", exclude=True)
@@ -62,6 +84,25 @@ class TemplateConfig(TrainConfig):
                 f"{', '.join(given)}: set by the sweep for each run (output, sizes, seeds, ray, "
                 f"wandb, log are keys of the sweep itself); leave it out"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _has_what_it_learns_from(self) -> TemplateConfig:
+        name, shown = self.algorithm.name, self.demonstrations is not None
+        if learns_from(name) == "actions":
+            if not shown:
+                raise ValueError(
+                    f"algorithm {name} learns from demonstrations, and there are none; set "
+                    f"demonstrations.policy and demonstrations.episodes"
+                )
+            return self
+        if shown:
+            raise ValueError(
+                f"demonstrations: algorithm {name} learns from what it plays; set demonstrations "
+                f"to null, or choose an algorithm that learns from actions, e.g. bc"
+            )
+        if not self.env_steps:
+            raise ValueError("env_steps: is missing; expected the steps to train for, above 0")
         return self
 
 
@@ -217,6 +258,13 @@ class SweepConfig(RunConfig):
             if first != arm.name:
                 raise ValueError(
                     f"arms: {first!r} and {arm.name!r} train the same; remove one, or change one"
+                )
+            shown = arm.template.demonstrations
+            if shown is not None and shown.episodes < max(arm.sizes):
+                raise ValueError(
+                    f"arm {arm.name!r}: N = {max(arm.sizes)} training states, and "
+                    f"demonstrations.episodes={shown.episodes} do not begin in all of them; "
+                    f"expected as many or more"
                 )
         return self
 

@@ -18,9 +18,10 @@ from rollout.evaluate.legs import TEST, TRAIN
 from rollout.evaluate.scoreboard import check_metric
 from rollout.evaluate.videos import video_bridge
 from rollout.run_directory import absolute
-from rollout.sweep.config import Arm, SweepConfig, SweepEvaluation
+from rollout.sweep.config import Arm, SweepConfig, SweepEvaluation, TemplateConfig
 from rollout.sweep.curves import FULL, of_other_run, set_of_run
 from rollout.sweep.decomposition import LEAST_SEEDS
+from rollout.sweep.imitation_config import ImitationConfig
 from rollout.tasks import bridge_and_task
 from rollout.train.config import TrainConfig
 
@@ -242,7 +243,7 @@ def _with_larger(run: SweepRun, arm: list[SweepRun]) -> SweepRun:
     return replace(run, larger=largest if largest.n > run.n else None)
 
 
-def _shared_config(config: SweepConfig, template: TrainConfig) -> TrainConfig:
+def _shared_config(config: SweepConfig, template: TemplateConfig) -> TrainConfig:
     """Returns the configuration shared by the runs of an arm, with the keys that the sweep sets."""
     data = resolved(template)
     threads = data["learners"]["threads"] or 1  # as many runs as processors run at once
@@ -253,7 +254,11 @@ def _shared_config(config: SweepConfig, template: TrainConfig) -> TrainConfig:
         mirror["mode"] = "disabled"
     own = {"output": str(config.output / RUNS), "wandb": mirror}
     shared = {"ray": resolved(config.ray), "log": resolved(config.log)}
-    return make_config(TrainConfig, {**data, **own, **shared})
+    data = {**data, **own, **shared}
+    if template.demonstrations is None:
+        del data["demonstrations"]
+        return make_config(TrainConfig, data)
+    return make_config(ImitationConfig, {**data, "env_steps": 0})  # the budget of arms that play
 
 
 def _train_config(shared: TrainConfig, n: int, seed: int, folder: Path) -> TrainConfig:

@@ -43,6 +43,7 @@ from rollout.host import PlayOptions
 from rollout.observe.logs import about, log_losses, log_notices
 from rollout.observe.run_files import read_json
 from rollout.signals import Stop
+from rollout.sweep.imitation_config import ImitationConfig
 from rollout.sweep.plan import SweepRun, first_of
 from rollout.tasks import bridge_and_task
 from rollout.train.config import TrainConfig
@@ -84,18 +85,28 @@ class Trainer:
 
 
 def _check(config: TrainConfig) -> Any:
+    if isinstance(config, ImitationConfig):
+        from rollout.sweep.imitation import check  # noqa: PLC0415 - as below
+
+        return check(config)
     from rollout.train.plan import TrainPlan  # noqa: PLC0415 - needed only for training
 
     return TrainPlan.make(config)
 
 
 def _train(config: TrainConfig, session: Session) -> str | None:
+    if isinstance(config, ImitationConfig):
+        from rollout.sweep.imitation import learn  # noqa: PLC0415 - as above
+
+        return learn(config, session)
     from rollout.train.train import train  # noqa: PLC0415 - needed only for training
 
     return train(config, session)
 
 
 def _room(config: TrainConfig) -> None:
+    if isinstance(config, ImitationConfig):
+        return  # a run has no processes beside its own
     from rollout.train.train import require_room  # noqa: PLC0415 - as above
 
     require_room(_check(config))
@@ -108,7 +119,7 @@ def _player(folder: Path) -> PolicyConfig:
 
 
 TRAINER = Trainer(_check, _train, _player, _room, in_order=True)
-"""Trains as ``gamut train`` does, see ``rollout.train``."""
+"""Trains as ``gamut train`` does, see ``rollout.train``; from demonstrations, if it is told to."""
 
 
 class VisitCounts(TypedDict):

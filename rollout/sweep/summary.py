@@ -29,7 +29,7 @@ from rollout.files import write_atomically
 from rollout.observe.run_files import read_json
 from rollout.registry import Group
 from rollout.run_directory import versions
-from rollout.sweep.config import SweepConfig
+from rollout.sweep.config import SweepConfig, TemplateConfig
 from rollout.sweep.curves import DETERMINISTIC, SAMPLED, Point, curves, scores_of, select
 from rollout.sweep.decomposition import Decomposition, decompositions
 from rollout.sweep.plan import ArmGame, SweepPlan, SweepRun
@@ -225,7 +225,7 @@ def _protocol(
         "states": states_text(c.output, base.task.state_space.size),
         "factors (values)": {f.name: f.size for f in base.task.state_space if f.size > 1},
         "algorithm": template.algorithm.name,
-        "budget of each run": f"{template.env_steps:,} steps",
+        "budget of each run": _budget(template),
         "policy": template.policy.name,
         "policy options": _chosen("policies", template.policy.name, template.policy.options)
         or "those by default",
@@ -243,12 +243,25 @@ def _protocol(
         "lost episodes": f"tried again up to {template.host.retries} times, then listed; never "
         f"counted as results",
     }
+    for name, game in list(plan.games.items())[1:]:
+        own = game.arm.template
+        if own.algorithm.name != template.algorithm.name:
+            rows[f"arm {name}"] = f"{own.algorithm.name}, {_budget(own)}"
+            rows[f"arm {name}, algorithm options"] = own.algorithm.options
     for run in plan.baselines:
         if run.name in outcomes:
             rows |= _baseline(outcomes[run.name], _intervals(c))
     for name, reason in failures.items():
         rows[f"failed: {name}"] = reason
     return rows
+
+
+def _budget(template: TemplateConfig) -> str:
+    """Returns what each run learns from."""
+    shown = template.demonstrations
+    if shown is None:
+        return f"{template.env_steps:,} steps"
+    return f"{shown.episodes:,} episodes of {shown.policy.name} on its training states"
 
 
 def _part(plan: SweepPlan) -> str:

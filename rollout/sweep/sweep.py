@@ -108,7 +108,7 @@ class _Sweep:
         self._began = time.monotonic()
         self._progress = Throttle(_PROGRESS_S)
         self._report, self._metrics = (Throttle(_REPORT_S, at_once=False) for _ in range(2))
-        self._steps_before = self._steps()
+        self._steps_before, self._done_before = self._steps(), len(self._trained())
 
     def play(self) -> str | None:
         """Executes the remaining runs until all are done or a signal arrives; records videos."""
@@ -215,14 +215,22 @@ class _Sweep:
             steps += _newest_steps(run) if outcome is None else self._steps_of(outcome)
         return steps
 
+    def _trained(self) -> list[RunResult]:
+        """Returns the results of the training runs that are finished."""
+        names = (run.name for run in self._plan.runs)
+        return [self._outcomes[name] for name in names if name in self._outcomes]
+
     def _show(self) -> None:
         """Updates the progress display, and from time to time the metrics."""
-        runs = self._plan.runs
+        runs, done = self._plan.runs, len(self._trained())
         total = sum(run.config.env_steps for run in runs)
         steps, seconds = self._steps(), time.monotonic() - self._began
         rate = (steps - self._steps_before) / seconds if seconds else 0.0
-        done = sum(run.name in self._outcomes for run in runs)
-        part, left = _progress_of(steps, total, rate, done=done == len(runs))
+        amounts = steps, total, rate
+        if not all(run.config.env_steps for run in runs):  # the steps of demonstrations vary
+            speed = (done - self._done_before) / seconds if seconds else 0.0
+            amounts = done, len(runs), speed
+        part, left = _progress_of(*amounts, done=done == len(runs))
         shown = {"runs": f"{done}/{len(runs)}", "steps/s": round(rate), "left": left}
         self._job.progress.update(part, shown)
         if self._metrics.due():
@@ -261,7 +269,7 @@ class _Sweep:
         data = self._publish()
         finding = verdict(data)
         runs = self._plan.runs
-        trained = [self._outcomes[run.name] for run in runs if run.name in self._outcomes]
+        trained = self._trained()
         if self._ran or not self._run.summary_file.exists():
             self._log_points(data.points, self._steps_of(*trained))
         self._job.write_summary(
@@ -313,6 +321,8 @@ class _Sweep:
 
 def _newest_steps(run: SweepRun) -> int:
     """Returns the steps of a run so far, from its own metrics; 0 if it has none."""
+    if not run.config.env_steps:
+        return 0  # metrics of a training on a dataset count each step in every epoch
     lines, _ = newest_lines(run.folder / METRICS)
     steps = lines[-1].get("env_steps") if lines else None
     return steps if isinstance(steps, int) else 0
@@ -322,9 +332,9 @@ def _progress_of(steps: int, total: int, rate: float, *, done: bool) -> tuple[fl
     """Returns the fraction of a sweep that is done, and the remaining time as text.
 
     Args:
-        steps: training steps so far.
+        steps: training steps so far, or finished runs.
         total: of all runs.
-        rate: steps per second.
+        rate: per second.
         done: all runs have been evaluated, which has no steps.
     """
     if steps >= total and not done:

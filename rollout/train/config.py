@@ -199,6 +199,8 @@ class TrainConfig(GameConfig):
 
     @model_validator(mode="after")
     def _fits(self) -> TrainConfig:
+        if learns_from(self.algorithm.name) != "fragments":
+            return self  # a run of a sweep, which learns from demonstrations
         try:
             self.algorithm.build().check(self.fragment.steps)
         except InputError as error:

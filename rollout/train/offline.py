@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -273,6 +274,7 @@ class _Offline(Rounds):
                 "epochs": self.number if self._reader.parts == 1 else self._epochs,
                 "episodes": len(self._shown),
                 "env_steps": self._steps,
+                "visits": _visits(self._shown),
                 "held_out_episodes": len(held_out.lengths),
                 **{name.removeprefix("clone/"): value for name, value in self.last.items()},
                 "ended_by": self.ended_by or None,
@@ -280,6 +282,18 @@ class _Offline(Rounds):
             },
         )
         return f"epoch {self._epochs:g}"
+
+
+def _visits(refs: Sequence[EpisodeRef]) -> dict[str, float]:
+    """Returns how many episodes begin in each start state that there is."""
+    counts = list(Counter(ref.state for ref in refs).values())
+    return {
+        "states": len(counts),
+        "min": min(counts),
+        "median": float(np.median(counts)),
+        "max": max(counts),
+        "never": 0.0,
+    }
 
 
 class _Chunks:
