@@ -17,7 +17,7 @@ from rollout.data.reader import Dataset
 from rollout.data.refs import EpisodeRef, part_of_set
 from rollout.data.view.steps import Data, pictures_data, steps_data
 from rollout.errors import DatasetError
-from rollout.files import replacing
+from rollout.files import read_document, replacing
 from rollout.reports import TEMPLATES, render_page
 
 MOST_BYTES = 64_000_000
@@ -233,8 +233,8 @@ def _json(data: object) -> str:
 
 
 def _rendered(summary: str, episodes: Iterable[tuple[str, str]], *, served: bool) -> Iterator[str]:
-    style = (_PARTS / "page.css").read_text("utf-8")
-    script = "\n".join((_PARTS / name).read_text("utf-8") for name in _SCRIPTS)
+    style = read_document(_PARTS / "page.css").decode()
+    script = "\n".join(read_document(_PARTS / name).decode() for name in _SCRIPTS)
     values: Mapping[str, object] = {
         "policy": content_policy(style, script, served=served),
         "style": style,
