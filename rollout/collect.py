@@ -177,6 +177,7 @@ def collect(
             state = collection.conclude("ended short" if missing else "done")
             log.info("nothing is left to do: %s", state)
             return missing
+        job.lineage.add("used", plan.policy)
         job.report(mirrored={})
         with job.ray() as stack:
             opening = open_fleet(
@@ -341,6 +342,7 @@ class _Collection:
                 recording |= {"quotas": self._quotas.counts, "dropped": len(dropped)}
             with Dataset(self._job.run.dataset) as dataset:
                 results = self._tally.results(dataset, dropped)
+                self._job.lineage.add("made", dataset)
         if self.monitor.end():
             self.monitor.show(last=True)
         self._job.write_summary(

@@ -32,9 +32,11 @@ from rollout.errors import (
 from rollout.host.ray_watch import conclude_if_lost, lost_after
 from rollout.host.session import ray_session, require_session
 from rollout.observe.exporter import RayExporter
+from rollout.observe.lineage import Lineage
 from rollout.observe.logs import about, log_trace, set_up_logging
 from rollout.observe.metrics import Metrics
 from rollout.observe.progress import Progress, show_progress
+from rollout.observe.run_files import LINEAGE
 from rollout.observe.tensorboard import TensorboardMirror
 from rollout.observe.wandb_mirror import JobType, WandbMirror, mirror_settings, require_wandb
 from rollout.run_directory import RunDirectory, versions
@@ -53,6 +55,7 @@ class Job:
         run: its run directory.
         stop: tells whether to stop.
         stack: closes what the job has opened at its end, without interruption by signals.
+        lineage: the datasets, checkpoints and results that it used and made.
         metrics: its metrics file; set by ``report``.
         progress: its progress display; set by ``report``.
     """
@@ -63,8 +66,12 @@ class Job:
     stop: Stop
     stack: contextlib.ExitStack
     _needs_ray: bool
+    lineage: Lineage = field(init=False)
     metrics: Metrics = field(init=False)
     progress: Progress = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.lineage = Lineage(self.run.path / LINEAGE)
 
     def report(
         self,

@@ -5,6 +5,7 @@
     run.json        the run's id, its kind, and every session that worked on it
     config.yaml     every key, including defaults
     metrics.jsonl   measurements, one line each; dashboards mirror this file
+    lineage.jsonl   datasets and checkpoints that it used and made, and its results
     run.log         the log
     summary.json    the results, written at the end
     dataset/        the recorded dataset
@@ -42,13 +43,13 @@ from rollout.configuration.secrets import hidden, refuse_secrets
 from rollout.errors import ConfigError, InputError, RunDirectoryError, is_disk_full
 from rollout.files import locked, remote, write_atomically
 from rollout.host.processes import RUN_ID
-from rollout.observe.run_files import LOG, METRICS, RUN, RUNS_DIR, SUMMARY, read_about
+from rollout.observe.run_files import LINEAGE, LOG, METRICS, RUN, RUNS_DIR, SUMMARY, read_about
 
 _SWEEP, _SWEEP_RUN = "WANDB_SWEEP_ID", "WANDB_RUN_ID"  # set by `wandb agent`
 _IN_RAY_JOB = "RAY_JOB_CONFIG_JSON_ENV_VAR"
 _CONFIG, _LOCK = "config.yaml", ".run.lock"
 _BEGINNING = {
-    *(_LOCK, RUN, _CONFIG, METRICS, LOG),
+    *(_LOCK, RUN, _CONFIG, METRICS, LOG, LINEAGE),
     *("dataset/dataset.json", "dataset/dataset.lock", "dataset/README.md", "sets.json"),
 }
 """Files of a run in which nothing was recorded, except those of the mirror."""

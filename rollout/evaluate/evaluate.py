@@ -36,9 +36,11 @@ from rollout.host import PlayOptions
 from rollout.host.fleets import check_inference, open_fleet
 from rollout.job import Job, open_job
 from rollout.monitor import Monitor, given_up
+from rollout.observe.lineage import Results
 from rollout.observe.metrics import Media, Video
 from rollout.observe.metrics import Table as ShownTable
 from rollout.observe.progress import share
+from rollout.observe.run_files import SUMMARY
 from rollout.run_directory import RunDirectory, as_begun
 from rollout.tally import Tally
 from rollout.tasks import bridge_and_task
@@ -213,6 +215,7 @@ def evaluate(config: EvaluateConfig, session: Session) -> str | None:
         journal = job.stack.enter_context(Journal(job.run.path))
         board = Scoreboard(plan.legs, plan.task, journal)
         digests = {leg.set_name: leg.states.digest for leg in plan.legs.legs}
+        job.lineage.add("used", *{leg.player: leg.recipe for leg in plan.legs.legs}.values())
         job.report(mirrored={"set_digests": digests})
         evaluation = _Evaluation(plan, job, board)
         return job.finish(evaluation.play, evaluation.conclude)
@@ -349,6 +352,7 @@ class _Evaluation:
             **self._monitor.decided,
         )
         write_atomically(run.path / REPORT, write_report(summary))
+        self._job.lineage.add("made", Results(run.path, (SUMMARY, REPORT, TABLE)))
         self._show(findings, ShownTable(path))
         return self._state()
 

@@ -31,6 +31,7 @@ from rollout.models.client import ModelClient, Request
 from rollout.models.spending import price_of
 from rollout.models.transport import check_endpoint
 from rollout.observe.aggregates import spent_figures
+from rollout.observe.lineage import Results
 
 log = logging.getLogger(__name__)
 
@@ -87,6 +88,7 @@ def judge(config: JudgeConfig, session: Session) -> str | None:
         reference = reference_of(config.reference, dataset.manifest.task)
         items = list(_items(config, dataset))
         with open_job("judge", config, session, needs_ray=False) as job:
+            job.lineage.add("used", dataset)
             job.report(mirrored={})
             judging = _Judging(config, job, dataset, rubric, clips, reference)
             return job.finish(
@@ -283,6 +285,9 @@ class _Judging:
         results = {"findings": findings, "usage": self._client.spent.as_json()}
         summary = self._job.write_summary(status, protocol=protocol, results=results)
         (run.path / "report.md").write_text(write_report(summary), encoding="utf-8")
+        self._job.lineage.add(
+            "made", Results(run.path, ("summary.json", "report.md", "verdicts.parquet"))
+        )
         if cut := cut_note(summary):
             log.warning("%s", cut)
         return f"{len(self._rows)} verdicts by criterion"

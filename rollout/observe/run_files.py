@@ -17,6 +17,7 @@ RUNS_DIR = "GAMUT_RUNS_DIR"
 """Environment variable: the folder that contains relative outputs of runs."""
 
 RUN, SUMMARY, METRICS, LOG = "run.json", "summary.json", "metrics.jsonl", "run.log"
+LINEAGE = "lineage.jsonl"
 
 _TAIL_BYTES = 1 << 16
 

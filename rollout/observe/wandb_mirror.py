@@ -11,6 +11,8 @@ lines never arrived. A training that continues from a checkpoint makes the lines
 keeps those that it has, and gets the ones after them. An offline run begins at line 0 each time, so
 that the newest offline folder contains the whole run and is the only one that needs ``wandb sync``.
 
+The datasets, checkpoints and results in ``lineage.jsonl`` are logged as artifacts, see ``lineage``.
+
 Media of a line (videos, images, tables) are sent in the same step. W&B keeps copies of the files in
 its own folder. A missing file, or one that W&B refuses, only causes a warning.
 """
@@ -36,7 +38,9 @@ from urllib.parse import urlparse
 from rollout.config import WandbConfig
 from rollout.errors import missing_extra
 from rollout.files import open_file
+from rollout.observe.lineage import ArtifactLog
 from rollout.observe.metrics import Line, Media, Scalar, Table, Video, parse_line
+from rollout.observe.run_files import LINEAGE
 
 logger = logging.getLogger(__name__)
 
@@ -246,9 +250,12 @@ def _mirror(path: Path, settings: Settings, ended: threading.Event) -> int:
         run.define_metric(axis)
     run.define_metric("*", step_metric="env_steps")
     run.summary["resume_count"] = settings["resume_count"]
-    held, sent = run.step, 0
+    held, sent, folder = run.step, 0, Path(settings["dir"])
+    artifacts = ArtifactLog(run, folder / LINEAGE, folder / "wandb" / "lineage")
     defined = set(AXES)
+    artifacts.send()
     for number, line in enumerate(_follow(path, ended)):
+        artifacts.send()
         if number >= held:
             _define_sweep(run, line, defined)
             for name, media in line.media.items():
@@ -256,6 +263,7 @@ def _mirror(path: Path, settings: Settings, ended: threading.Event) -> int:
             # Never step=: W&B drops every step but the newest.
             run.log(wandb_values(line))
             sent += 1
+    artifacts.send()
     run.finish()
     return sent
 

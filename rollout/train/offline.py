@@ -52,6 +52,7 @@ def learn_offline(
         with open_job("train", config, session, needs_ray=False) as job:
             training = _Offline(config, job, dataset, (shown, held_out), weight, on_update)
             job.stack.callback(training.close)
+            job.lineage.add("used", dataset)
             job.report(mirrored={}, until=training.env_steps if training.number else -1)
             return job.finish(training.learn, training.conclude)
 

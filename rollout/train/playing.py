@@ -11,7 +11,7 @@ from rollout.configuration.plugins import build_plugin
 from rollout.errors import ConfigError
 from rollout.models.examples import LanguageRecipe
 from rollout.named_code import check_code
-from rollout.train.checkpoint import CheckpointError, find_checkpoint
+from rollout.train.checkpoint import Checkpoint, CheckpointError, find_checkpoint
 from rollout.train.history import best_checkpoint
 
 
@@ -30,6 +30,18 @@ class CheckpointPolicy:
         if not self.path:
             raise ConfigError("path must name a checkpoint or a run directory, got ''")
 
+    def weights_path(self) -> str:
+        """Returns the folder of the checkpoint that it plays.
+
+        Raises:
+            CheckpointError: there is none, or it is damaged.
+        """
+        return str(self._found().path)
+
+    def _found(self) -> Checkpoint:
+        find = best_checkpoint if self.checkpoint == "best" else find_checkpoint
+        return find(self.path)
+
     def build(self, spec: BridgeSpec, task: Task, *, seed: int) -> Policy:
         """Returns the policy; see ``rollout.api.PolicyRecipe``.
 
@@ -41,8 +53,7 @@ class CheckpointPolicy:
         from rollout.train.network import TrainableRecipe  # noqa: PLC0415 - imports torch
         from rollout.train.reading import Reading  # noqa: PLC0415 - only for checkpoints
 
-        find = best_checkpoint if self.checkpoint == "best" else find_checkpoint
-        checkpoint = find(self.path)
+        checkpoint = self._found()
         checkpoint.require_spaces(spec)
         name, options = checkpoint.policy
         recipe: PolicyRecipe = build_plugin("policies", name, options)

@@ -192,7 +192,7 @@ class Rounds(ABC):
         if self._written == self.number or not self.number or not self._whole:
             return
         about, parts = self.checkpoint()
-        write_checkpoint(
+        place = write_checkpoint(
             self.job.run.checkpoints,
             {
                 "update": self.number,
@@ -205,6 +205,7 @@ class Rounds(ABC):
             weights=self.weights(),
             **parts,
         )
+        self.job.lineage.add("made", place)
         prune(self.job.run.checkpoints, self._saving.keep, best=self.best)
         self._written = self.number
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from rollout.cli import Session
@@ -65,6 +66,7 @@ def train(config: TrainConfig, session: Session, on_update: Sequence[Callback] =
             return None
         training.open_log()
         until = -1 if saved is None else saved.env_steps
+        job.lineage.add("used", *map(Path, others_of(plan.config).values()))
         job.report(mirrored={"state_set_digest": plan.states.digest}, until=until)
         with job.ray() as stack:
             require_room(plan)

@@ -74,6 +74,7 @@ def play_groups(
         writer = job.stack.enter_context(_writer(plan, job))
         saved = newest_checkpoint(job.run.checkpoints)
         until = -1 if saved is None else saved.env_steps
+        job.lineage.add("used", plan.recipe)
         job.report(mirrored={"state_set_digest": states.digest}, until=until)
         with job.ray() as stack:
             learners = stack.enter_context(
@@ -294,6 +295,8 @@ class _Training:
     def end(self, status: str) -> str:
         """Writes ``summary.json``; returns a status sentence."""
         self._writer.close()
+        with Dataset(self._job.run.dataset) as dataset:
+            self._job.lineage.add("made", dataset)
         return self._run.conclude(
             status,
             {

@@ -68,6 +68,7 @@ def fine_tune(
                 plan = _with_new_model(config, plan, job.run.path / _BASE, examples)
             saved = newest_checkpoint(job.run.checkpoints)
             until = -1 if saved is None else saved.env_steps
+            job.lineage.add("used", dataset, plan.recipe)
             job.report(mirrored={}, until=until)
             with job.ray() as stack:
                 learners = stack.enter_context(
