@@ -73,7 +73,7 @@ class CollectPlan:
                 f"state, which evaluations only do: use gamut evaluate with "
                 f"episodes_per_state, or leave its key reflect out"
             )
-        episodes, calls = config.episodes, calls_of(policy)
+        episodes, calls = config.own_episodes, calls_of(policy)
         width = bridge.spec.choose_width(config.width, episodes=episodes, calls=calls)
         config = config.model_copy(update={"bridge": bridge_config, "width": width})
         states = config.state_set.take(task.state_space)
@@ -126,7 +126,7 @@ class CollectPlan:
         if not c.recording.enabled:
             return None
         folder = folder_of(c.output) / "dataset"
-        most = [c.episodes, sum(c.quotas.values()) if c.quotas else None]
+        most = [c.own_episodes, sum(c.quotas.values()) if c.quotas else None]
         size = SizeEstimate.of(
             self.manifest(),
             folder,
@@ -230,12 +230,15 @@ class _Collection:
             TuningHints(plan.hosting(), config.actors),
             self._figures,
         )
+        number, parts = config.place
         self._schedule = Schedule(
             plan.states,
             seed=config.seed,
             episodes=config.episodes,
             finished=finished,
             attempts=attempts,
+            stride=parts,
+            offset=number - 1,
         )
 
     @property
@@ -269,7 +272,7 @@ class _Collection:
 
     def _share(self) -> float:
         c, t = self._plan.config, self._tally
-        parts = [(t.episodes, c.episodes), (t.env_steps, c.env_steps)]
+        parts = [(t.episodes, c.own_episodes), (t.env_steps, c.env_steps)]
         return share(*parts, *([self._quotas.progress] if c.quotas else []))
 
     @property
@@ -369,6 +372,7 @@ def _protocol(plan: CollectPlan) -> dict[str, object]:
         "policy_options": c.policy.options,
         "actions": "sampled" if c.explore else "deterministic",
         "seed": c.seed,
+        "part": c.part,
         "state_set": plan.states.describe(),
         "episode_seed": "numpy SeedSequence(seed, spawn_key=(episode,))",
         "lost_episodes": f"tried again up to {c.host.retries} times, never counted as results",

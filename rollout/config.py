@@ -244,6 +244,12 @@ class CollectConfig(FleetConfig):
     env_steps: int | None = key(
         None, "Steps to play; null for no limit.", unit="steps of single slots", gt=0
     )
+    part: str = key(
+        "1/1",
+        "Part of the episodes that this run plays, e.g. 3/8 on the third of eight machines; their "
+        "datasets are merged afterwards. Limits of steps and sizes are those of a part.",
+        pattern=r"^[1-9]\d*/[1-9]\d*$",
+    )
     quotas: dict[str, Annotated[int, Field(gt=0)]] = key(
         dict,
         "Episodes wanted by condition, e.g. {success: 100}; the run ends when all are there, and "
@@ -260,8 +266,28 @@ class CollectConfig(FleetConfig):
         if self.episodes is None and self.env_steps is None:
             more = "; quotas may never be met" if self.quotas else ""
             raise ValueError(f"the run would never end; set episodes, env_steps, or both{more}")
+        number, parts = self.place
+        if number > parts:
+            raise ValueError(f"part={self.part}: expected one of 1/{parts} to {parts}/{parts}")
+        if self.own_episodes == 0:
+            raise ValueError(
+                f"part={self.part} of {self.episodes} episodes has none; expected at most "
+                f"{self.episodes} parts"
+            )
         if self.quotas and not self.recording.enabled:
             raise ValueError("quotas count recorded episodes; set recording.enabled=true")
         if self.recording.upload and not self.recording.enabled:
             raise ValueError("nothing is recorded to upload; set recording.enabled=true")
         return self
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """Number of this part, from 1, and number of parts."""
+        number, _, parts = self.part.partition("/")
+        return int(number), int(parts)
+
+    @property
+    def own_episodes(self) -> int | None:
+        """How many of ``episodes`` this part plays; None for no limit."""
+        number, parts = self.place
+        return None if self.episodes is None else len(range(number - 1, self.episodes, parts))

@@ -73,7 +73,10 @@ def _require_different(layouts: Sequence[Layout]) -> None:
     if twice:
         named = ", ".join(map(str, twice[:_MOST_NAMED]))
         more = f" and {len(twice) - _MOST_NAMED} more" if len(twice) > _MOST_NAMED else ""
-        raise DatasetError(f"episodes of the same number are in two datasets: {named}{more}")
+        raise DatasetError(
+            f"episodes of the same number are in two datasets: {named}{more}; runs that are to be "
+            f"merged play parts of the same episodes: gamut collect ... --set part=1/2"
+        )
 
 
 def link_shard(source: Layout, number: int, target: Layout, new: int) -> None:

@@ -7,7 +7,10 @@ from gymnasium import spaces
 from store_fragments import Player, make_spec
 from test_round_trip import check_all, record
 
+from rollout.cli import main
+from rollout.collect import collect
 from rollout.commands import dataset as script
+from rollout.config import CollectConfig
 from rollout.data import Dataset, Layout, doctor
 from rollout.data.merging import merge
 from rollout.errors import DatasetError
@@ -60,3 +63,51 @@ def test_what_does_not_fit_is_refused(tmp_path):
     with pytest.raises(DatasetError, match="damaged or not sealed"):
         merge(sources, tmp_path / "m")
     assert not list(tmp_path.glob("*m*"))
+
+
+def play(folder, *sets):
+    settings = {
+        "output": folder,
+        "bridge.name": "fake",
+        "policy": "random",
+        "actors": 0,
+        "episodes": 7,
+        "bridge.max_steps": 20,
+    }
+    given = [f"{k}={v}" for k, v in settings.items()]
+    return main(collect, CollectConfig, "Plays.", ["--set", *given, *sets])
+
+
+def test_parts_of_a_run_are_merged_into_the_whole_run(tmp_path, capsys):
+    assert play(tmp_path / "whole") == 0
+    parts = [tmp_path / f"part{k}" for k in (1, 2, 3)]
+    for number, folder in enumerate(parts, 1):
+        assert play(folder, f"part={number}/3") == 0
+    assert script.main(["merge", *map(str, parts), "--out", str(tmp_path / "m")]) == 0
+    assert doctor(tmp_path / "m").clean
+    linked = {p.stat().st_ino for p in (tmp_path / "m/data").iterdir()}
+    assert linked == {p.stat().st_ino for each in parts for p in each.glob("dataset/data/*")}
+    with Dataset(tmp_path / "m") as merged, Dataset(tmp_path / "whole") as whole:
+        own, other = ({r.episode: r for r in d.episodes()} for d in (merged, whole))
+        assert own.keys() == other.keys() == set(range(7))
+        for number, ref in own.items():
+            names = (
+                "state",
+                "seed",
+                "state_set",
+            )  # the random policy goes on from episode to episode
+            assert all(getattr(ref, n) == getattr(other[number], n) for n in names)
+    with Dataset(parts[1]) as dataset:
+        assert dataset.finished().episodes == {1, 4}
+    assert script.main(["merge", str(parts[0]), str(tmp_path / "whole"), "--out", "x"]) == 2
+    assert "part=1/2" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("part", "said"),
+    [("4/3", "1/3 to 3/3"), ("0/3", "part"), ("a", "part"), ("9/9", "at most 7 parts")],
+)
+def test_a_wrong_part_is_refused(tmp_path, capsys, part, said):
+    assert play(tmp_path / "run", f"part={part}") == 2
+    assert said in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()

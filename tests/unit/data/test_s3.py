@@ -1,4 +1,4 @@
-"""A collection into S3, by the protocol: a local server and s3fs, in an environment of their own."""
+"""A collection into S3: a local server of its protocol and s3fs, in their own environment."""
 
 import subprocess
 import sys
@@ -13,7 +13,8 @@ VERSION = f"{sys.version_info.major}.{sys.version_info.minor}"
 
 
 def test_a_collection_is_written_to_s3_and_read_from_there(tmp_path):
-    python = python_with("s3fs==2026.9.0", "moto[server]==5.2.5", version=VERSION)
+    server = ("moto[s3]==5.2.5", "flask", "flask-cors")  # moto[server] has every service of AWS
+    python = python_with("s3fs==2026.9.0", *server, version=VERSION)
     where = "import sysconfig; print(sysconfig.get_path('purelib'))"
     packages = subprocess.run(
         [python, "-c", where], capture_output=True, text=True, timeout=60, check=True

@@ -16,7 +16,7 @@ os.environ["AWS_DEFAULT_REGION"] = "us-east-1"
 import s3fs  # noqa: E402
 from moto.server import ThreadedMotoServer  # noqa: E402
 
-import rollout.gamut as gamut  # noqa: E402
+from rollout import gamut  # noqa: E402
 from rollout.data import Dataset  # noqa: E402
 
 server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
@@ -51,4 +51,3 @@ assert "--resume copies the rest" in (again.missing or "")
 assert again.summary["results"]["episodes"] == 32
 with Dataset(local) as one:
     assert len(one.episodes()) == 32
-print("equal:", len(here), "files")
