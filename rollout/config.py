@@ -164,12 +164,14 @@ class RunConfig(Section):
         may_grow: budgets, which may be increased; null is no limit.
         chosen: keys whose null leaves the choice to the program; a resumed run keeps its own.
         derives: keys, each with the keys or sections whose values it may decide.
+        addresses: keys whose values may be addresses of stores; others are paths or names.
     """
 
     may_change: ClassVar[tuple[str, ...]] = ("output", "host", "ray", "wandb", "log")
     may_grow: ClassVar[tuple[str, ...]] = ()
     chosen: ClassVar[tuple[str, ...]] = ()
     derives: ClassVar[Mapping[str, tuple[str, ...]]] = {"task": ("bridge",)}
+    addresses: ClassVar[tuple[str, ...]] = ()
 
     output: Directory = key(
         ..., "Run directory; relative to GAMUT_RUNS_DIR if set, else to the current directory."
@@ -235,6 +237,7 @@ class CollectConfig(FleetConfig):
         *(f"policy.{name}" for name in OF_MODELS),
     )
     may_grow: ClassVar[tuple[str, ...]] = ("episodes", "env_steps")
+    addresses: ClassVar[tuple[str, ...]] = ("recording.upload",)
 
     policy: PolicyConfig = key(..., "The policy.")
     state_set: StateSetConfig = key(StateSetConfig, "Which states episodes start from.")

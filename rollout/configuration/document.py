@@ -187,10 +187,13 @@ def make_config(model: type[M], data: Mapping[str, Any], *, source: str = "") ->
 
 def from_document(model: type[M], source: Document) -> M:
     """Returns the configuration that a YAML document describes; raises as ``load_config``."""
+    addresses = getattr(model, "addresses", ())
     elsewhere = [
         Problem(path, said)
         for path, text in _texts(source.data)
-        if not text.lower().startswith("http") and (said := remote(text))  # which servers have
+        if not text.lower().startswith("http")  # which servers have
+        and ".".join(map(str, path)) not in addresses
+        and (said := remote(text))
     ]
     if elsewhere:  # under any key: those of plug-ins do not say which of them are paths
         raise _wrong(source, elsewhere)

@@ -12,10 +12,10 @@ from test_round_trip import check_all
 
 from rollout.cli import main
 from rollout.collect import collect
-from rollout.config import CollectConfig
+from rollout.config import CollectConfig, make_config
 from rollout.data import Dataset, DatasetWriter, doctor, uploading
 from rollout.data.uploading import Uploader
-from rollout.errors import DatasetError
+from rollout.errors import ConfigError, DatasetError
 
 
 @pytest.fixture
@@ -164,6 +164,16 @@ def test_a_damaged_shard_is_not_copied(tmp_path, address):
     assert uploader.missing == [0]
 
 
+@pytest.mark.parametrize("place", ["s3://bucket/name", "gs://bucket/name", "memory://x"])
+def test_only_this_key_takes_addresses_of_stores(place):
+    keys = {"output": "run", "bridge": "fake", "policy": "random", "episodes": 1}
+    config = make_config(CollectConfig, {**keys, "recording": {"upload": place}})
+    assert config.recording.upload == place
+    if not place.startswith("memory"):
+        with pytest.raises(ConfigError, match="expected a path"):
+            make_config(CollectConfig, {**keys, "output": place})
+
+
 @pytest.fixture
 def call(tmp_path, capsys, address):
     def run(*sets, resume=False):
@@ -203,7 +213,8 @@ def test_a_run_says_what_is_missing_and_a_resumed_one_copies_it(call, tmp_path, 
 
 
 def test_an_address_that_cannot_be_used_is_refused_before_a_game_starts(call, tmp_path):
-    status, said = call("recording.upload=nonsense://x")
-    assert status == 2
-    assert "nonsense" in said
+    for place, why in (("nonsense://x", "nonsense"), ("dask://x", "dask")):
+        status, said = call(f"recording.upload={place}")
+        assert status == 2
+        assert why in said
     assert not (tmp_path / "run").exists()

@@ -13,11 +13,13 @@ sys.path.append(sys.argv[2])
 os.environ |= {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test"}
 os.environ["AWS_DEFAULT_REGION"] = "us-east-1"
 
+import pytest  # noqa: E402
 import s3fs  # noqa: E402
 from moto.server import ThreadedMotoServer  # noqa: E402
 
 from rollout import gamut  # noqa: E402
 from rollout.data import Dataset  # noqa: E402
+from rollout.errors import DatasetError  # noqa: E402
 
 server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
 server.start()
@@ -41,13 +43,11 @@ here = {str(p.relative_to(local)): p.read_bytes() for p in local.rglob("*") if p
 here.pop("dataset.lock")
 assert there == here
 with Dataset(local) as one, Dataset(address) as other:
-    assert one.table().equals(other.table())
+    names = [name for name in one.table().column_names if name != "progress"]  # NaN
+    assert one.table(names).equals(other.table(names))
     assert len(other.episodes()) == 30
     ref = other.episodes()[3]
     assert (one.read(ref).columns["step"] == other.read(ref).columns["step"]).all()
-server.stop()  # the store goes away
-again = gamut.collect(folder / "run/config.yaml", episodes=32, resume=True)
-assert "--resume copies the rest" in (again.missing or "")
-assert again.summary["results"]["episodes"] == 32
-with Dataset(local) as one:
-    assert len(one.episodes()) == 32
+server.stop()
+with pytest.raises(DatasetError, match=address):  # before a game starts
+    gamut.collect(folder / "run/config.yaml", episodes=32, resume=True)
