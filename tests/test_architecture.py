@@ -38,8 +38,13 @@ HOMES = {
     "ray": RAY,
     "pyarrow": ("rollout/data/",),
     # rollout.host pickles recipes to send them to a game's own process; the suite checks that a
-    # recipe survives it. Nothing that is stored is ever pickled.
-    "pickle": ("rollout/host/", "rollout/testing/bridge_checks.py"),
+    # recipe survives it. Nothing that is stored is ever pickled. Files of MineStudio are pickles,
+    # of which plain values are read and no code is run.
+    "pickle": (
+        "rollout/host/",
+        "rollout/testing/bridge_checks.py",
+        "rollout/data/formats/plain_pickle.py",
+    ),
     "cloudpickle": ("rollout/host/",),
     "dill": (),
     "shelve": (),

@@ -1,6 +1,8 @@
 """Every importer keeps the contract; the suite finds those that do not."""
 
+import io
 import json
+import pickle
 from dataclasses import dataclass, replace
 
 import h5py
@@ -12,6 +14,7 @@ from gymnasium import spaces
 from rollout.api import Task
 from rollout.configuration.plugins import build_plugin
 from rollout.data import Dataset, DatasetWriter, describe_dataset
+from rollout.data.formats.minestudio import BUTTONS
 from rollout.registry import names
 from rollout.testing import (
     FakeBridge,
@@ -72,7 +75,45 @@ def gymnasium(folder, *, broken):
     return path
 
 
-SOURCES = {"gymnasium": gymnasium, "lerobot": lerobot, "minari": minari}
+def minestudio(folder, *, broken):
+    lmdb = pytest.importorskip("lmdb", reason="needs the extra formats")
+    about = {"episodes": [f"e{n}" for n in range(3)], "frames": 4}
+    for modality in ("action", "image"):
+        (folder / "s" / modality / "part-1").mkdir(parents=True)
+        path = folder / "s" / modality / "part-1"
+        with lmdb.open(str(path), map_size=1 << 24) as file, file.begin(write=True) as writing:
+            infos = [
+                {"episode": name, "episode_idx": n, "num_frames": about["frames"]}
+                for n, name in enumerate(about["episodes"])
+            ]
+            writing.put(b"__chunk_size__", pickle.dumps(about["frames"]))
+            writing.put(b"__chunk_infos__", pickle.dumps(infos))
+            for n in range(len(infos)):
+                value = film() if modality == "image" else pickle.dumps(pressed(broken and n == 1))
+                writing.put(str((n, 0)).encode(), value)
+    return folder / "s"
+
+
+def pressed(broken):
+    keys = {name: np.zeros(4, np.int64) for name in BUTTONS}
+    return keys | {"camera": np.full((4, 2), np.nan if broken else 1.0)}
+
+
+def film():
+    import av
+
+    out = io.BytesIO()
+    with av.open(out, "w", format="mp4") as video:
+        stream = video.add_stream("h264", rate=20)
+        stream.width, stream.height, stream.pix_fmt = 32, 32, "yuv420p"
+        for shade in range(4):
+            frame = np.full((32, 32, 3), 40 * shade, np.uint8)
+            video.mux(stream.encode(av.VideoFrame.from_ndarray(frame, format="rgb24")))
+        video.mux(stream.encode())
+    return out.getvalue()
+
+
+SOURCES = {"gymnasium": gymnasium, "lerobot": lerobot, "minari": minari, "minestudio": minestudio}
 
 
 @pytest.mark.parametrize("name", SOURCES)

@@ -205,16 +205,23 @@ class EpisodeCheck:
         for name, values in columns.items():
             if problem := _misfit(self._columns[name], values):
                 yield problem, None
+        yield from self._wrong_values(columns)
+        if problem := self._start(episode):
+            yield problem, None
+        if episode.end is None:
+            yield "has no end: its last step neither terminates nor truncates it", count - 1
+
+    def _wrong_values(self, columns: Columns) -> Iterator[tuple[str, int]]:
+        """Yields values that are missing, no numbers, or outside the action space."""
+        for name, values in columns.items():
+            if (at := _first_missing(self._columns[name], values)) is not None:
+                yield f"{name}: expected a value, got {values[at]!r}", at
         for at in np.flatnonzero(~np.isfinite(columns["reward"].astype(np.float64))).tolist():
             yield f"the reward is {columns['reward'][at]}", at
         for name, space in self._spaces.items():
             first = first_outside(space, columns[name])
             if first is not None:
                 yield f"{name} is {columns[name][first]!s}, outside {space}", first
-        if problem := self._start(episode):
-            yield problem, None
-        if episode.end is None:
-            yield "has no end: its last step neither terminates nor truncates it", count - 1
 
     def _start(self, episode: SourceEpisode) -> str:
         """What is wrong with the start that the source gives."""
@@ -242,6 +249,15 @@ def _misfit(column: Column, values: Array) -> str:
     if values.dtype == np.dtype(column.dtype) or column.name in _KNOWN:
         return ""
     return f"{column.name}: expected {column.dtype}, got {values.dtype}"
+
+
+def _first_missing(column: Column, values: Array) -> int | None:
+    """The first step without a text, or without data, of a column that has it in every row."""
+    if column.dtype != "string" or column.nullable:
+        return None
+    is_json = column.codec.name == "json"
+    there = [v is not None and (is_json or isinstance(v, str)) for v in values]
+    return None if all(there) else there.index(False)
 
 
 def first_outside(space: spaces.Space[Any], values: Array) -> int | None:

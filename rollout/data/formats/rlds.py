@@ -182,19 +182,15 @@ def _with_final(episode: Episode, column: Column, count: int) -> Array:
     if count == len(values):
         return values
     if column.role == OBSERVATION:
-        end = episode.final_observations[column.key]
+        end: Any = episode.final_observations[column.key]
     elif column.dtype == "string":
         end = episode.final_details if column.name == "details" else None
-        end = "" if end is None and not _is_json(column) else end
+        end = "" if end is None and column.codec.name != "json" else end
     else:
         end = np.zeros(values.shape[1:], values.dtype)
     joined = np.empty((count, *values.shape[1:]), values.dtype)
     joined[:-1], joined[-1] = values, end
     return joined
-
-
-def _is_json(column: Column) -> bool:
-    return column.codec.name == "json"
 
 
 def _is_bytes(column: Column) -> bool:

@@ -74,9 +74,12 @@ def runs(python):
     return done.returncode == 0
 
 
-def python_with(*requirements, version="3.12"):
-    """Returns the Python of an environment with these packages; skips where there can be none."""
-    name = sha256(" ".join((version, *requirements)).encode()).hexdigest()[:12]
+def python_with(*requirements, version="3.12", alone=()):
+    """Returns the Python of an environment with these packages; skips where there can be none.
+
+    Those of ``alone`` are installed without what they need.
+    """
+    name = sha256(" ".join((version, *requirements, *alone)).encode()).hexdigest()[:12]
     folder = CACHE / name
     python = folder / "bin" / "python"
     if (folder / "ready").exists():
@@ -90,15 +93,18 @@ def python_with(*requirements, version="3.12"):
         pytest.skip(f"needs uv and Python {version} for {', '.join(requirements)}")
     CACHE.mkdir(parents=True, exist_ok=True)
     subprocess.run([uv, "venv", "-q", "--clear", "-p", found, folder], check=True, timeout=60)
-    made = subprocess.run(
-        [uv, "pip", "install", "-q", "--python", python, *requirements],
-        capture_output=True,
-        text=True,
-        timeout=800,
-        check=False,
-    )
-    if made.returncode:
-        pytest.skip(f"cannot install {', '.join(requirements)}: {made.stderr[-300:]}")
+    for packages in (requirements, ("--no-deps", *alone) if alone else ()):
+        if not packages:
+            continue
+        made = subprocess.run(
+            [uv, "pip", "install", "-q", "--python", python, *packages],
+            capture_output=True,
+            text=True,
+            timeout=800,
+            check=False,
+        )
+        if made.returncode:
+            pytest.skip(f"cannot install {', '.join(packages)}: {made.stderr[-300:]}")
     (folder / "ready").touch()
     return python
 
