@@ -5,25 +5,34 @@ second of processor time of this process, so that other work on the machine coun
 dataset is read twice: with room for all decoded rows, and with room for a quarter of them, where
 windows are drawn from a part of the dataset at a time.
 
-    python -m benchmarks.throughput.datasets
+With ``--peers`` the same steps are exported, without loss, and read by the libraries of other
+formats (``dataset_peers``), LeRobot's by the Python of an environment that has it.
+
+    python -m benchmarks.throughput.datasets --peers --lerobot ENVIRONMENT/bin/python
 """
 
 from __future__ import annotations
 
+import dataclasses
 import gc
 import itertools
+import json
 import shutil
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from benchmarks.report import arguments, publish, table
 from benchmarks.throughput.playing import fragments, playing, resident, starts
 from rollout.api import Fragment, Task
 from rollout.config import HostConfig, build_plugin
-from rollout.data import Dataset, DatasetWriter, describe_dataset
+from rollout.data import Dataset, DatasetWriter, EpisodeRef, describe_dataset
 from rollout.evaluators import GameReward
 from rollout.host import PlayOptions
 
@@ -36,13 +45,25 @@ FORMATS: dict[str, dict[str, Any]] = {
     "png": {"codec": "png"},
 }
 
+# Name, reader of ``dataset_peers``, exporter and its options; None for the library's own files.
+PEERS: tuple[tuple[str, str, str | None, dict[str, Any]], ...] = (
+    ("Hugging Face, Image (PNG)", "hf image", "hf", {}),
+    ("Hugging Face, Array3D", "hf array", None, {}),
+    ("Minari, HDF5", "minari", "minari", {"storage": "hdf5"}),
+    ("Minari, HDF5 sliced by h5py", "minari sliced", "minari", {"storage": "hdf5"}),
+    ("Minari, Arrow", "minari", "minari", {"storage": "arrow"}),
+    ("LeRobot v3, images (PNG)", "lerobot", "lerobot", {}),
+)
 
-def played(steps: int) -> tuple[Any, Task, list[Fragment]]:
+
+def played(
+    steps: int, game: str = "crafter", instances: int = INSTANCES, **options: Any
+) -> tuple[Any, Task, list[Fragment]]:
     """Returns a bridge, its task, and at least so many steps of it."""
-    bridge: Any = build_plugin("bridges", "crafter", {})
+    bridge: Any = build_plugin("bridges", game, options)
     task = Task("default", "", bridge.spec.state_space, GameReward())
     policy: Any = build_plugin("policies", "random", {})
-    shape, host = (INSTANCES, 1), HostConfig(isolation="in_process")
+    shape, host = (instances, 1), HostConfig(isolation="in_process")
     with playing(
         bridge,
         task,
@@ -122,14 +143,83 @@ def compare(
     return rows
 
 
+def record_stacks(folder: Path, steps: int) -> list[list[str]]:
+    """Returns rows about recording Pong's stacks of four frames, whole and each frame once."""
+    began = time.process_time()
+    bridge, task, found = played(steps, "atari", 1, id="Pong")
+    count = sum(fragment.env_steps for fragment in found)
+    play, rows = (time.process_time() - began) / count, []
+    for name, spec in (
+        ("to begin", bridge.spec),  # what is imported and allocated once
+        ("whole stacks", dataclasses.replace(bridge.spec, stacks={})),
+        ("each frame once", bridge.spec),
+    ):
+        path = folder / name.replace(" ", "-")
+        with DatasetWriter(path, describe_dataset(spec, task, policy="random")) as writer:
+            began = time.process_time()
+            for fragment in found:
+                writer.append(fragment)
+            writer.close()
+        each = (time.process_time() - began) / count
+        size = sum(p.stat().st_size for p in path.rglob("*.parquet")) / count
+        share = f"{100 * each / (each + play):.1f} %"
+        rows.append([name, f"{1e6 * each:.0f}", share, f"{size:,.0f}"])
+    return rows[1:]
+
+
+def peers(path: Path, folder: Path, seconds: float, lerobot: str | None) -> list[list[str]]:
+    """Returns the rows of other formats, exported from the dataset in ``path``."""
+    rows = []
+    with Dataset(path) as dataset:
+        refs = dataset.episodes()
+        for name, reader, exporter, options in PEERS:
+            if reader == "lerobot" and lerobot is None:
+                continue
+            out = folder / f"{reader.replace(' ', '-')}-{options.get('storage', '')}-v0"
+            if exporter is not None:
+                made: Any = build_plugin("exporters", exporter, options)
+                made.write(dataset, refs, out)
+            else:
+                write_steps(dataset, refs, out)
+            python = lerobot if reader == "lerobot" else sys.executable
+            script = Path(__file__).with_name("dataset_peers.py")
+            command = [str(python), str(script), reader, str(out), str(seconds), str(LENGTH)]
+            done = subprocess.run(command, check=True, capture_output=True, text=True)
+            found = json.loads(done.stdout.splitlines()[-1])
+            kept = out / "made" if exporter is None else out
+            files = [p for p in kept.rglob("*") if p.is_file() and ".cache" not in p.parts]
+            steps = sum(ref.length for ref in refs)
+            size = sum(p.stat().st_size for p in files) / steps
+            about = ", ".join(f"{k} {v}" for k, v in found["versions"].items())
+            cells = [f"{found[k]:,.0f}" for k in ("windows", "frames", "epoch")]
+            rows.append([f"{name}; {about}", "", "", f"{size:,.0f}", *cells, ""])
+            print(rows[-1], flush=True)
+            shutil.rmtree(out)
+    return rows
+
+
+def write_steps(dataset: Dataset, refs: Sequence[EpisodeRef], out: Path) -> None:
+    """Writes the steps as arrays, for a library that makes its own files of them."""
+    out.mkdir()
+    episodes = [dataset.read(ref, [FRAME, "action", "reward", "episode"]).columns for ref in refs]
+    columns = {k: np.concatenate([e[k] for e in episodes]) for k in episodes[0]}
+    np.savez(out / "steps.npz", **columns)  # type: ignore[arg-type]
+
+
 def main() -> None:
     parser = arguments(__doc__)
     parser.add_argument("--steps", type=int, default=20_000)
     parser.add_argument("--seconds", type=float, default=3.0)
+    parser.add_argument("--peers", action="store_true", help="measure other formats, too")
+    parser.add_argument("--lerobot", metavar="PYTHON", help="Python that has LeRobot")
     args = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="gamut-benchmark-"))
     try:
+        stacks = record_stacks(folder, args.steps)
         rows = compare(played(args.steps), folder, args.seconds)
+        if args.peers:
+            first = folder / next(iter(FORMATS)).replace(" ", "-")
+            rows += peers(first, folder, args.seconds, args.lerobot)
     finally:
         shutil.rmtree(folder)
     head = ["format", "room in memory for", "write steps/s", "bytes/step"]
@@ -138,7 +228,14 @@ def main() -> None:
     text += table(head, rows)
     text += """
 How to read it: windows and single frames are drawn at random, with action and reward; an epoch
-reads each episode once. Memory is what the process grew by while it read.
+reads each episode once. Memory is what the process grew by while it read. Other formats have the
+same episodes without loss, and read the same columns; Minari reads whole episodes for a window.
+"""
+    head = ["Pong, 84x84, four frames", "us/step to record", "of collection", "bytes/step"]
+    text += f"\n## Recording {args.steps:,} steps of frame stacks\n\n{table(head, stacks)}"
+    text += """
+How to read it: processor time of recording, shards included, as a share of it and that of playing
+at random in one process, in fragments of 64 steps.
 """
     publish("datasets", "Datasets: writing, size and reading", text, save=args.save)
 
