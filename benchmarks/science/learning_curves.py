@@ -420,12 +420,15 @@ def report(out: Path) -> str:
     """Returns the table of the runs in a folder."""
     from scipy import stats
 
-    runs, rows = trainings.read(out), []
+    runs, rows, missing = trainings.read(out), [], list[str]()
     for name, case in CASES.items():
         found = {
             library: [r for r in runs if (r["game"], r["library"]) == (name, library)]
             for library in ("gamut", case.other)
         }
+        if not any(found.values()):
+            missing.append(name)
+            continue
         for score in SCORES:
             values = {library: [r[score] for r in own] for library, own in found.items()}
             ours, theirs = values["gamut"], values[case.other]
@@ -444,16 +447,19 @@ def report(out: Path) -> str:
     columns += ["theirs", "difference, 95 %"]
     protocol = "".join((__doc__ or "").partition("**Protocol**")[1:])
     picture = "![Mean curves with 95 % intervals](learning_curves.png)"
-    return f"{protocol}\n{picture}\n\n{table(columns, rows)}"
+    left = f"\nNot run yet: {', '.join(missing)}.\n" if missing else ""
+    return f"{protocol}\n{picture}\n\n{table(columns, rows)}{left}"
 
 
 def picture(out: Path, file: Path) -> None:
     """Draws the curves of the runs in a folder."""
+    runs = trainings.read(out)
     titles = {
         name: (f"{case.algorithm}, {case.game}", f"{case.steps:,} {case.about}")
         for name, case in CASES.items()
+        if any(each["game"] == name for each in runs)
     }
-    trainings.draw(file, trainings.read(out), titles, ("gamut", SB3, RLLIB, "bc"))
+    trainings.draw(file, runs, titles, ("gamut", SB3, RLLIB, "bc"))
 
 
 def one(name: str, library: str, seed: int) -> None:
