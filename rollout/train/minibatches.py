@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from rollout.api import Array, Columns, Progress
 from rollout.train.batch import ACTION, MEMORY, OBSERVATION, part
 from rollout.train.gradients import Optimizer
+from rollout.train.recorded import last_transitions
 from rollout.train.replay import NEXT, ReplayBuffer, sequences, valid_rows
 
 Reduce = Callable[[list[Tensor]], None] | None
@@ -115,14 +116,14 @@ class Sequences:
 
 
 def weighted_mean(values: Tensor, weight: Tensor | None) -> Tensor:
-    """Returns the mean of values ``(..., B)``; 0 if all weights are 0.
+    """Returns the mean of values ``(..., B)``; 0 if there are none, or all weights are 0.
 
     Args:
         values: the values.
         weight: of each of the ``B``, or of each value; None for equal ones.
     """
     if weight is None:
-        return values.mean()
+        return values.mean() if values.numel() else values.sum()
     total = weight.expand_as(values).sum()
     return (values * weight).sum() / total.clamp(min=torch.finfo(total.dtype).tiny)
 
@@ -208,18 +209,21 @@ class ReplayLearner(MinibatchLearner):
     Args:
         network: the network of the policy.
         options: of the algorithm, those of ``rollout.train.off_policy.OffPolicy``.
+        dataset: whose last steps are in the buffer from the beginning; None for none.
     """
 
-    def __init__(self, network: Any, options: Any) -> None:
+    def __init__(self, network: Any, options: Any, *, dataset: str | None = None) -> None:
         super().__init__(network)
         self._options = options
-        self._recurrent = bool(network.memory_keys)
+        self._recurrent, self._dataset = bool(network.memory_keys), dataset
         self._buffer = ReplayBuffer(options.memory)
         self._minibatches = max(1, round(options.batch * options.passes / options.minibatch))
 
     def update(self, batch: Mapping[str, Array], progress: Progress) -> dict[str, float]:
         """Adds a batch to the buffer, and learns from minibatches; see ``rollout.api.Learner``."""
         rows = sequences(batch) if self._recurrent else valid_rows(batch)
+        if self._dataset is not None and progress.update == 0:
+            self._buffer.add(last_transitions(self._dataset, rows, self._options.memory))
         if len(next(iter(rows.values()))):
             self._buffer.add(rows)
         skipped = self._skipped

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from rollout.api import BridgeSpec, Columns, Fragment, Learner, option
+from rollout.data import Dataset
 from rollout.errors import ConfigError
 from rollout.train.batch import from_fragment
 from rollout.train.ppo import Ppo
@@ -76,7 +77,39 @@ class OffPolicy:
 
 
 @dataclass(frozen=True)
-class Dqn(OffPolicy):
+class FromRewards(OffPolicy):
+    """What algorithms have in common that learn from the newest steps and their rewards."""
+
+    dataset: str | None = option(
+        None, "Dataset whose last steps are in the memory from the beginning; null for none."
+    )
+
+    def check_fit(self, network: Any, spec: BridgeSpec) -> None:
+        """Checks that the dataset is one of the game; see ``OffPolicy``.
+
+        Raises:
+            ConfigError: its observations or actions are not those of the game.
+        """
+        super().check_fit(network, spec)
+        if self.dataset is None:
+            return
+        with Dataset(self.dataset) as dataset:
+            manifest = dataset.manifest
+        pairs = [("action", manifest.action_space, spec.action_space)]
+        pairs += [("observation", manifest.observation_space, spec.observation_space)]
+        for what, recorded, own in pairs:
+            for key, leaf in own.spaces.items():
+                if not key.startswith(_EXPERT) and recorded.spaces.get(key) != leaf:
+                    raise ConfigError(
+                        f"algorithm.dataset={self.dataset}: expected the {what} {key!r} of "
+                        f"{spec.name} as it is configured, {leaf}, got "
+                        f"{recorded.spaces.get(key, 'none of this name')}; give the game the "
+                        f"options with which it was recorded"
+                    )
+
+
+@dataclass(frozen=True)
+class Dqn(FromRewards):
     """Double DQN (van Hasselt et al., 2016) for the policy ``q_network``.
 
     The value of several choices is the sum of their values (Sunehag et al., 2018).
@@ -118,7 +151,7 @@ class Dqn(OffPolicy):
 
 
 @dataclass(frozen=True)
-class Sac(OffPolicy):
+class Sac(FromRewards):
     """Soft actor-critic (Haarnoja et al., 2018) for continuous actions, with two critics.
 
     The weight of the entropy is adjusted so that the entropy of each number is ``target_entropy``.

@@ -30,7 +30,7 @@ class DqnLearner(ReplayLearner):
     """Double DQN with the Huber loss."""
 
     def __init__(self, network: Any, options: Any, reduce_gradients: Reduce) -> None:
-        super().__init__(network, options)
+        super().__init__(network, options, dataset=options.dataset)
         self._dqn = options
         self._target: Any = self.frozen_copy("target", network)
         self._steps = self.optimizer(
@@ -66,7 +66,7 @@ class SacLearner(ReplayLearner):
     """Soft actor-critic with two critics, and a weight of the entropy that is learned."""
 
     def __init__(self, network: Any, options: Any, reduce_gradients: Reduce) -> None:
-        super().__init__(network, options)
+        super().__init__(network, options, dataset=options.dataset)
         self._sac = options
         self._critics = self.critics(2)
         self._targets = self.frozen_copy("targets", self._critics)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from rollout.api import Array, Columns
 from rollout.data import Dataset, EpisodeRef, StepWeight, returns_to_go
 from rollout.data.schema import column_name
-from rollout.train.batch import ACTION, OBSERVATION
+from rollout.errors import DatasetError
+from rollout.train.batch import ACTION, OBSERVATION, part
 from rollout.train.replay import NEXT
 
 _MIB = 2**20
@@ -136,6 +137,31 @@ class Demonstrations:
         for row in range(0, rows, bptt):
             here = index[row : row + bptt]
             yield np.maximum(here, 0), first[row : row + bptt] | (here < 0), here >= 0
+
+
+def last_transitions(path: str, like: Mapping[str, Array], most: int) -> Columns:
+    """Returns the last recorded steps of a dataset, as rows in the order of the episodes.
+
+    Args:
+        path: of the dataset.
+        like: the rows of a batch of ``rollout.train.replay.transitions``, which decide columns and
+            data types.
+        most: maximum number of steps.
+
+    Raises:
+        DatasetError: the dataset is damaged, or has no finished episode.
+    """
+    columns = StepColumns(
+        list(part(like, OBSERVATION)), list(part(like, ACTION)), frozenset({"reward", "next"})
+    )
+    with Dataset(path) as dataset:
+        refs = sorted((ref for ref in dataset.episodes() if ref.length), key=lambda r: r.episode)
+        if not refs:
+            raise DatasetError(f"{path} has no finished episode; record some with gamut collect")
+        before = np.cumsum([0, *(ref.length for ref in reversed(refs))])
+        count = int(np.searchsorted(before, most))
+        found = Demonstrations.read(dataset, refs[-count:], columns).columns
+    return {key: found[key][-most:].astype(array.dtype, copy=False) for key, array in like.items()}
 
 
 class PartReader:

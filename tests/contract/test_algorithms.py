@@ -54,9 +54,10 @@ def test_sac_keeps_the_contract():
     check_algorithm(Sac(**REPLAY), policy, bridge, evaluator=GameReward()).raise_if_failed()
 
 
-def test_dagger_keeps_the_contract():
+@pytest.mark.parametrize("memory", ["none", "gru"])
+def test_dagger_keeps_the_contract(memory):
     bridge = BlockworldBridge(oracle="hunt_sheep")
-    policy = ActorCriticPolicy(hidden=(8,), columns=("rgb",))
+    policy = ActorCriticPolicy(hidden=(8,), columns=("rgb",), memory=memory, memory_size=4)
     check_algorithm(Dagger(**REPLAY), policy, bridge, evaluator=GameReward()).raise_if_failed()
 
 

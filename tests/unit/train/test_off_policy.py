@@ -1,5 +1,8 @@
 """What off-policy algorithms learn from, and that they learn."""
 
+from dataclasses import replace
+
+import gamut
 import numpy as np
 import pytest
 import torch
@@ -7,7 +10,8 @@ from gymnasium import spaces
 
 from policies.actor_critic import ActorCriticPolicy, QNetworkPolicy
 from rollout.api import Progress
-from rollout.errors import ConfigError
+from rollout.data import Dataset
+from rollout.errors import ConfigError, DatasetError
 from rollout.testing import FakeBridge, make_fragments
 from rollout.train.off_policy import Appo, Dagger, Dqn, Sac
 from rollout.train.replay import ReplayBuffer, transitions
@@ -234,3 +238,55 @@ def test_dagger_teaches_a_recurrent_network_what_it_has_to_remember(teacher):
     chosen = layout.decode(layout.pick(outputs.swapaxes(0, 1).flatten(0, 1), None))["move"]
     right = (chosen.reshape(100, 6, 2) == batch["action/move"]).all(-1)
     assert right[batch["valid"]].mean() > 0.95  # without a memory at most 0.6
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory):
+    """The run directory of a dataset of random moves in the fake game."""
+    folder = tmp_path_factory.mktemp("recorded") / "run"
+    keys = {"output": str(folder), "bridge": {"name": "fake", "max_steps": 12}, "policy": "random"}
+    gamut.collect(keys, episodes=9, actors=0, width=4, **{"wandb.mode": "disabled"})
+    return folder
+
+
+def test_the_buffer_begins_with_the_last_steps_of_a_dataset(recorded):
+    bridge = FakeBridge(max_steps=12)
+    policy = QNetworkPolicy(hidden=(8,), columns=("position",))
+    spec = bridge.spec
+    network = policy.network(spec.observation_space, spec.action_space, seed=0)
+    fragment = make_fragments(1, length=8, width=3, bridge=bridge, policy=policy)[0]
+    with Dataset(recorded) as dataset:
+        refs = sorted(dataset.episodes(), key=lambda ref: ref.episode)
+        episodes = [dataset.read(ref, ["reward", "observation/position"]) for ref in refs]
+    total = sum(ref.length for ref in refs)
+    for memory, kept in ((10_000, total), (30, 6)):
+        options = Dqn(memory=memory, minibatch=16, batch=24, warmup=0, dataset=str(recorded))
+        options.check_fit(network, spec)
+        batch = options.gather(fragment, network, reads=["position"], steps=8)
+        learner = options.learner(network, references={}, reduce_gradients=None)
+        figures = learner.update(batch, Progress(0, 0, 100, seed=0))
+        assert figures["buffer_steps"] == kept + 24
+        rows = learner.state()["buffer"]
+        rewards = np.concatenate([each.columns["reward"] for each in episodes])
+        assert rows["reward"][:kept].tolist() == rewards[-kept:].tolist()
+        last = episodes[-1].final_observations["position"]
+        assert rows["next/position"][kept - 1].tolist() == last.tolist()
+        assert {key: v.dtype for key, v in rows.items()} == {
+            key: torch.from_numpy(v).dtype for key, v in batch.items() if key in rows
+        }
+        again = options.learner(network, references={}, reduce_gradients=None)
+        again.restore(learner.state())
+        figures = again.update(cut(batch), Progress(1, 24, 100, seed=0))
+        assert figures["buffer_steps"] == min(memory, kept + 32)  # not read again
+
+
+def test_a_dataset_of_another_game_is_refused(recorded):
+    policy = QNetworkPolicy(hidden=(4,))
+    network = policy.network(SEEN, CHOICES, seed=0)
+    spec = replace(FakeBridge().spec, action_space=CHOICES)
+    with pytest.raises(
+        ConfigError, match=r"algorithm.dataset=.*expected the action 'move' of fake"
+    ):
+        Dqn(dataset=str(recorded)).check_fit(network, spec)
+    with pytest.raises(DatasetError, match="nowhere"):
+        Dqn(dataset="nowhere").check_fit(network, spec)
