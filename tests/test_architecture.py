@@ -73,6 +73,8 @@ def core_but(*excepted):
 
 MAY_IMPORT = {
     "bridges": ("bridges.atlas", "bridges.compilation", *CORE),
+    # MineStudio's engine is the game of the Minecraft bridge behind another socket.
+    "bridges.minestudio": ("bridges.minestudio", "bridges.mineflayer", *CORE),
     "policies": ("rollout.models", *CORE),
     "rollout": core_but(*JOBS, *OUTSIDE),
     "rollout.api": ("rollout.errors",),
@@ -556,13 +558,17 @@ READS_ITS_OWN = {
 }
 
 
+# What these open is a part of a file that was checked, or is limited by the library.
+LIBRARIES = ("archive.", "av.", "lmdb.", "os.", "pa.ipc.")
+
+
 def reads(path):
     """Calls that read a file by its name, whatever it is and however large."""
     for node in nodes(path, ast.Call):
         called = ast.unparse(node.func)
         method = called.rpartition(".")[2]
         modes = [a.value for a in node.args[-1:] if isinstance(a, ast.Constant)]
-        opens = method == "open" and not called.startswith(("os.", "pa.ipc.", "archive.", "av."))
+        opens = method == "open" and not called.startswith(LIBRARIES)
         if opens and not any(set("wax") & set(str(mode)) for mode in modes):
             yield f"{name(path)}:{node.lineno} {called}"
         whole = "." in called and method in ("read_text", "read_bytes")

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from rollout.commands.dataset_arguments import add_dataset, add_filter
 from rollout.data import Dataset, EpisodeRef
@@ -121,8 +121,8 @@ class Server(ThreadingHTTPServer):
 
 
 class _Handler(BaseHTTPRequestHandler):
-    server: Server
-    timeout = _IDLE_S
+    timeout: ClassVar[float | None] = _IDLE_S
+    server: Any  # a Server
 
     def do_GET(self) -> None:
         # Another site's name may be made to lead here; the browser then sends that name.

@@ -14,6 +14,7 @@ from rollout.data.manifest import Manifest
 from rollout.data.remote import open_system
 from rollout.data.shard import Seal
 from rollout.errors import DatasetError
+from rollout.files import read_document
 
 _PAUSES_S = (1.0, 60.0)  # after the first failure, doubled up to the last
 _TRIES = 4  # at the end of a run
@@ -153,7 +154,7 @@ class Uploader(AbstractContextManager["Uploader"]):
         if any(self._system.size(self._place(p)) != p.stat().st_size for p in files):
             return False
         sealed: bytes = self._system.cat_file(self._place(files[-1]))
-        return sealed == files[-1].read_bytes()
+        return sealed == read_document(files[-1])
 
     def _put(self, path: Path) -> None:
         place = self._place(path)
@@ -181,7 +182,7 @@ class Uploader(AbstractContextManager["Uploader"]):
             raise
         except Exception as error:
             raise DatasetError(f"cannot read {self.address}: {error!r}") from error
-        own = Manifest.from_json(self._layout.manifest.read_text())
+        own = Manifest.from_json(read_document(self._layout.manifest).decode())
         if (there.run, there.created) != (own.run, own.created):
             raise DatasetError(
                 f"{self.address} holds the dataset of another run ({there.run}, "

@@ -141,7 +141,10 @@ def artifact_of(source: object) -> Artifact | None:
 def dataset_artifact(dataset: Dataset) -> Artifact:
     """Returns a dataset as it was when it was opened."""
     manifest, counts = dataset.manifest, dataset.counts
-    about = {"steps": counts.steps, "episodes": counts.terminated + counts.truncated}
+    about: dict[str, Any] = {
+        "steps": counts.steps,
+        "episodes": counts.terminated + counts.truncated,
+    }
     about |= {"task": manifest.task["name"], "bridge": manifest.bridge, "policy": manifest.policy}
     return _artifact("dataset", manifest.run, dataset.digest, dataset.layout.root, about)
 

@@ -181,8 +181,9 @@ def _with_final(episode: Episode, column: Column, count: int) -> Array:
     values = episode.columns[column.name]
     if count == len(values):
         return values
+    end: Any
     if column.role == OBSERVATION:
-        end: Any = episode.final_observations[column.key]
+        end = episode.final_observations[column.key]
     elif column.dtype == "string":
         end = episode.final_details if column.name == "details" else None
         end = "" if end is None and column.codec.name != "json" else end

@@ -195,7 +195,12 @@ def _table(refs: Sequence[EpisodeRef], judges: Sequence[str]) -> list[Data]:
         ("reason", "text", [": ".join(filter(None, (r.phase, r.reason))) for r in refs]),
     ]
     # Columns that say nothing here.
-    idle = {"attempt": {0}, "progress": {None}, "reason": {""}, "version": {-1}}
+    idle: dict[str, set[Any]] = {
+        "attempt": {0},
+        "progress": {None},
+        "reason": {""},
+        "version": {-1},
+    }
     return [
         {"name": name, "kind": kind, "values": values}
         for name, kind, values in columns

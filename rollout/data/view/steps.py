@@ -55,7 +55,8 @@ def steps_data(dataset: Dataset, ref: EpisodeRef) -> Data:
         the numbers elsewhere stand for; ``not_shown``: columns that are too large.
     """
     pictures = set(images_of(dataset))
-    shown, large = [], []
+    shown: list[Column] = []
+    large: list[Column] = []
     for column in dataset.manifest.columns:
         wanted = column.role in (OBSERVATION, SIGNAL, EXTRA, DETAILS) or column.name in _SHOWN
         if column.name in {*pictures, COLUMN} or not wanted or column.name not in dataset.columns:
@@ -115,7 +116,9 @@ def _numbers(values: Array) -> list[Any]:
     size = np.floor(np.log10(np.abs(known), out=np.zeros_like(known), where=known != 0))
     scale = 10.0 ** np.clip(_DIGITS - 1 - size, 0, 300)
     rounded = np.where(np.abs(known) < 1e-290, known, np.rint(known * scale) / scale)
-    return list(np.where(finite, rounded.astype(object), None).tolist())
+    shown = rounded.astype(object)
+    shown[~finite] = None
+    return list(shown.tolist())
 
 
 def _text(value: Any) -> str:
@@ -216,5 +219,6 @@ def _url(codec: str, leaf: spaces.Box, value: bytes | Array) -> str:
     """A data URL without its ``data:``; pixels become a PNG, without loss."""
     kind = f"image/{codec}"
     if not isinstance(value, bytes):
-        kind, value = "image/png", cv2.imencode(".png", to_bgr(pixels(leaf, value)), _PNG)[1]
+        kind = "image/png"
+        value = cv2.imencode(".png", to_bgr(pixels(leaf, value)), _PNG)[1].tobytes()
     return f"{kind};base64,{base64.b64encode(value).decode()}"
