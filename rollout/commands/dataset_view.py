@@ -12,9 +12,9 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
-from rollout.commands.dataset_arguments import add_dataset, add_filter
+from rollout.commands.dataset_formats import FILTER, SET_ASIDE
 from rollout.data import Dataset, EpisodeRef
 from rollout.data.view import MOST_BYTES, listed_episodes, page, served_episode, write_page
 from rollout.errors import DatasetError, InputError
@@ -53,6 +53,9 @@ def view(args: argparse.Namespace) -> int:
     if chosen is None and done.shown < done.listed:
         _tell(f"  with the steps of the first {done.shown}, as many as there is room for;")
         _tell("  choose others by --episodes or --filter, or see all by --serve")
+    if done.failed:
+        _tell(f"  {done.failed} episodes cannot be read; run: gamut dataset doctor {args.dir}")
+        return SET_ASIDE
     return 0
 
 
@@ -121,21 +124,22 @@ class Server(ThreadingHTTPServer):
 
 
 class _Handler(BaseHTTPRequestHandler):
-    timeout: ClassVar[float | None] = _IDLE_S
-    server: Any  # a Server
+    timeout: float | None = _IDLE_S
 
     def do_GET(self) -> None:
+        server = self.server
+        assert isinstance(server, Server)
         # Another site's name may be made to lead here; the browser then sends that name.
         host, _, _ = self.headers.get("Host", "").partition(":")
         _, token, *rest = self.path.partition("?")[0].split("/", 2) + [""] * 2
-        known = hmac.compare_digest(token.encode(), self.server.token.encode())
+        known = hmac.compare_digest(token.encode(), server.token.encode())
         if host not in _HOSTS:
             self._send(403, "text/plain", [f"expected the host {HOST} or localhost"])
         elif not known:
             self._send(404, "text/plain", ["there is nothing at this address"])
         else:
             try:
-                found = self.server.answer(rest[0])
+                found = server.answer(rest[0])
             except (InputError, OSError) as error:
                 self._send(500, "text/plain", [str(error)])
                 return
@@ -165,19 +169,19 @@ def _serve(opened: Any, judges: Sequence[str]) -> int:
     return 0
 
 
-def add_commands(commands: Any) -> None:
+def add_command(commands: Any) -> None:
     """Adds the command of this module to those of a parser."""
     text = "write a page that shows the episodes in a browser, or serve it to this machine"
     command = commands.add_parser("view", help=text, description=text)
     command.set_defaults(function=view)
-    add_dataset(command)
+    command.add_argument("dir", type=local_path, help="the dataset, or its run directory")
     command.add_argument(
         "--out", type=local_path, help="file .html to write; by default beside the dataset"
     )
     command.add_argument(
         "--serve", action="store_true", help="serve the page to browsers of this machine instead"
     )
-    add_filter(command)
+    command.add_argument("--filter", default="", help=FILTER)
     command.add_argument(
         "--episodes",
         type=int,

@@ -141,7 +141,7 @@ def artifact_of(source: object) -> Artifact | None:
 def dataset_artifact(dataset: Dataset) -> Artifact:
     """Returns a dataset as it was when it was opened."""
     manifest, counts = dataset.manifest, dataset.counts
-    about: dict[str, Any] = {
+    about: dict[str, str | int] = {
         "steps": counts.steps,
         "episodes": counts.terminated + counts.truncated,
     }

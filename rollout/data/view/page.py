@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from rollout.api import Outcome
-from rollout.data.expressions import judge_scores
+from rollout.data.filters import judge_scores
 from rollout.data.reader import Dataset
 from rollout.data.refs import EpisodeRef, part_of_set
 from rollout.data.view.steps import Data, pictures_data, steps_data
@@ -35,12 +35,14 @@ class Written:
     Attributes:
         listed: episodes in its table.
         shown: episodes whose steps it has.
-        left_out: frames of these that it has no room for.
+        failed: episodes of these that are damaged and cannot be read.
+        left_out: frames that it has no room for.
         nbytes: its size.
     """
 
     listed: int
     shown: int
+    failed: int
     left_out: int
     nbytes: int
 
@@ -87,18 +89,19 @@ def write_page(
             f"most {most_bytes / 1e6:g}; choose episodes by --filter"
         )
     found = _chosen(dataset, chosen, room) if chosen is not None else _first(dataset, refs, room)
-    shown, left_out = 0, 0
+    shown, failed, left_out = 0, 0, 0
 
     def counted() -> Iterator[tuple[str, str]]:
-        nonlocal shown, left_out
+        nonlocal shown, failed, left_out
         for ref, data in found:
             shown += 1
+            failed += "failed" in data
             left_out += sum(column["left_out"] for column in data["pictures"])
             yield _key(ref), _json(data)
 
     with replacing(out) as new, new.open("w", encoding="utf-8") as file:
         file.writelines(_rendered(summary, counted(), served=False))
-    return Written(len(refs), shown, left_out, out.stat().st_size)
+    return Written(len(refs), shown, failed, left_out, out.stat().st_size)
 
 
 def page(dataset: Dataset, refs: Sequence[EpisodeRef], judges: Sequence[str]) -> Iterator[str]:
@@ -141,9 +144,13 @@ def _first(
 
 def _episode(dataset: Dataset, ref: EpisodeRef, room: int) -> tuple[Data, int]:
     """An episode whose pictures fit with the rest, and the bytes it takes."""
-    data: Data = steps_data(dataset, ref)
-    size = len(_json(data))
-    data["pictures"] = pictures_data(dataset, ref, max(0, room - size))
+    try:
+        data: Data = steps_data(dataset, ref)
+        size = len(_json(data))
+        data["pictures"] = pictures_data(dataset, ref, max(0, room - size))
+    except DatasetError as error:  # the other episodes are shown
+        data = {"failed": str(error), "pictures": []}
+        size = len(_json(data))
     files = sum(len(file) + 3 for column in data["pictures"] for file in column["files"])
     return data, size + files + sum(8 * len(column["at"]) for column in data["pictures"])
 
@@ -195,7 +202,7 @@ def _table(refs: Sequence[EpisodeRef], judges: Sequence[str]) -> list[Data]:
         ("reason", "text", [": ".join(filter(None, (r.phase, r.reason))) for r in refs]),
     ]
     # Columns that say nothing here.
-    idle: dict[str, set[Any]] = {
+    idle: Mapping[str, set[Any]] = {
         "attempt": {0},
         "progress": {None},
         "reason": {""},

@@ -24,6 +24,12 @@ function showHead() {
 }
 
 async function stepsOf(n) {
+  const data = await recordedSteps(n);
+  if (data?.failed) throw new Error(data.failed);
+  return data;
+}
+
+async function recordedSteps(n) {
   if (blocks.has(keys[n])) return JSON.parse(blocks.get(keys[n]).textContent);
   if (!served) return null;
   const reply = await fetch(`episode/${keys[n].replace(":", "/")}`);
@@ -50,7 +56,7 @@ async function choose(n, frame = 0) {
     failed = `The steps cannot be shown: ${error.message}`;
   }
   if (current !== n) return; // another was chosen meanwhile
-  byId("notes").replaceChildren(...[...notesOf(n, data), failed].filter(Boolean).map((text) => make("li", {}, text)));
+  byId("notes").replaceChildren(...[...notesOf(n, data, failed), failed].filter(Boolean).map((text) => make("li", {}, text)));
   byId("panes").hidden = data === null;
   if (data === null) return;
   plots.load(data, (step) => film.seek(step));
@@ -61,13 +67,13 @@ async function choose(n, frame = 0) {
   film.seek(frame);
 }
 
-function notesOf(n, data) {
+function notesOf(n, data, failed) {
   const notes = [];
   const end = column("end", n);
   if (end === "lost") notes.push(`Lost, so not a result. ${column("reason", n) || ""}`);
   if (end === "unfinished") notes.push("Not finished: it was being played when this page was made, or its run was interrupted.");
   if (end === "damaged") notes.push("Damaged: steps are missing or repeated.");
-  if (data === null && !served) {
+  if (data === null && !served && !failed) {
     notes.push(`This file does not have the steps of this episode. Make one that has: gamut dataset view DATASET --episodes ${column("episode", n)}`);
   }
   for (const { name, left_out: count } of data?.pictures || []) {

@@ -18,7 +18,7 @@ from test_round_trip import record
 from rollout.api import CALLS, Call, ColumnSpec
 from rollout.commands import dataset as script
 from rollout.commands import dataset_view
-from rollout.data import Dataset, DatasetWriter, describe_dataset
+from rollout.data import Dataset, DatasetWriter, Layout, describe_dataset
 from rollout.data.view import listed_episodes, page, write_page
 from rollout.data.view.page import _json
 from rollout.data.view.steps import _numbers
@@ -126,6 +126,29 @@ def test_unfinished_and_lost_episodes_are_shown_as_such(tmp_path):
     assert data["reward"]
     assert len(data["pictures"][0]["at"]) == len(data["reward"])  # no final observation
     writer.close()
+
+
+def test_a_damaged_dataset_has_a_page_of_what_is_left(tmp_path, capsys):
+    player = Player(make_spec({"rgb": frames(16, 24, 3)}), longest=60, lost=False)
+    record(tmp_path / "d", player, 8, shard_bytes=1)
+    layout = Layout(tmp_path / "d")
+    for path in (layout.data(2), layout.episodes(2), layout.seal(2)):
+        path.unlink()
+    done, summary, steps = written(tmp_path / "d", tmp_path / "d.html")
+    failed = {key for key, data in steps.items() if "failed" in data}
+    assert 0 < len(failed) == done.failed < done.shown
+    assert all("shard-000002.parquet is gone" in steps[key]["failed"] for key in failed)
+    assert all(data["reward"] for key, data in steps.items() if key not in failed)
+    assert script.main(["view", str(tmp_path / "d")]) == 3
+    assert "cannot be read; run: gamut dataset doctor" in capsys.readouterr().out
+    for number in layout.numbers("episodes"):
+        layout.episodes(number).unlink()  # what is missing is found when they are made again
+    _, summary, steps = written(tmp_path / "d", tmp_path / "d.html")
+    table = table_of(summary)
+    damaged = [n for n, end in enumerate(table["end"]) if end == "damaged"]
+    assert damaged
+    for n in damaged:
+        assert len(steps[summary["keys"][n]]["reward"]) == table["length"][n]
 
 
 def test_an_empty_dataset_has_a_page(tmp_path):
