@@ -23,7 +23,7 @@ class Film {
     this.images = data.pictures.map((column) => {
       const factor = Math.max(1, Math.floor(Math.min(SIDE / column.width, SIDE / column.height)));
       const image = make("img", { alt: column.name, className: column.width < SMOOTH ? "small" : "" });
-      image.style.width = `min(${column.width * factor}px, 56vh * ${column.width / column.height})`;
+      image.style.width = `min(${column.width * factor}px, 46vh * ${column.width / column.height})`;
       image.style.aspectRatio = `${column.width} / ${column.height}`;
       const lossy = column.lossy ? `, recorded as ${column.lossy}` : "";
       const caption = make("figcaption", {}, `${column.name}${lossy}`);

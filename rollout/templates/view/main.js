@@ -49,6 +49,10 @@ async function choose(n, frame = 0) {
   byId("badges").replaceChildren(...badges, `return ${shown(column("return", n))}, ${plural(column("length", n), "step")}`);
   byId("previous").disabled = table.beside(-1) === undefined;
   byId("next").disabled = table.beside(1) === undefined;
+  if (served) {
+    byId("panes").hidden ||= !film.data; // those of the episode before stay until then
+    byId("notes").replaceChildren(make("li", { className: "loading" }, "Loading the steps …"));
+  }
   let [data, failed] = [null, ""];
   try {
     data = await stepsOf(n);
