@@ -14,7 +14,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from rollout.commands.dataset_formats import FILTER, SET_ASIDE
+from rollout.commands.dataset_arguments import add_dataset, add_filter
+from rollout.commands.dataset_formats import SET_ASIDE
 from rollout.data import Dataset, EpisodeRef
 from rollout.data.view import MOST_BYTES, listed_episodes, page, served_episode, write_page
 from rollout.errors import DatasetError, InputError
@@ -169,19 +170,19 @@ def _serve(opened: Any, judges: Sequence[str]) -> int:
     return 0
 
 
-def add_command(commands: Any) -> None:
+def add_commands(commands: Any) -> None:
     """Adds the command of this module to those of a parser."""
     text = "write a page that shows the episodes in a browser, or serve it to this machine"
     command = commands.add_parser("view", help=text, description=text)
     command.set_defaults(function=view)
-    command.add_argument("dir", type=local_path, help="the dataset, or its run directory")
+    add_dataset(command)
     command.add_argument(
         "--out", type=local_path, help="file .html to write; by default beside the dataset"
     )
     command.add_argument(
         "--serve", action="store_true", help="serve the page to browsers of this machine instead"
     )
-    command.add_argument("--filter", default="", help=FILTER)
+    add_filter(command)
     command.add_argument(
         "--episodes",
         type=int,

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from rollout.api import Outcome
-from rollout.data.filters import judge_scores
+from rollout.data.expressions import judge_scores
 from rollout.data.reader import Dataset
 from rollout.data.refs import EpisodeRef, part_of_set
 from rollout.data.view.steps import Data, pictures_data, steps_data
