@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from rollout.commands.dataset_arguments import add_dataset, add_filter
 from rollout.commands.dataset_formats import SET_ASIDE
@@ -125,7 +125,7 @@ class Server(ThreadingHTTPServer):
 
 
 class _Handler(BaseHTTPRequestHandler):
-    timeout: float | None = _IDLE_S
+    timeout: ClassVar[float | None] = _IDLE_S
 
     def do_GET(self) -> None:
         server = self.server

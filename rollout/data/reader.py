@@ -45,7 +45,6 @@ from rollout.data.windows import (
 from rollout.errors import DatasetError, UnknownNameError
 
 CACHE_BYTES = 256 << 20  # 20,000 steps of 64x64 rgb
-_FILES_AT_ONCE = 64
 _OPEN_SHARDS = 32  # a footer takes about a megabyte
 _log = logging.getLogger(__name__)
 _TRIES = 10  # retries if a journal becomes a shard during the scan
@@ -257,23 +256,23 @@ class Dataset(AbstractContextManager["Dataset"]):
             stop = min(start + length, ref.length)
             yield Window(ref, start, self._steps(ref, start, stop, wanted))
 
-    def image_files(self, ref: EpisodeRef, column: str) -> Iterator[bytes]:
-        """Yields the image file of each step of an episode, as it is stored.
+    def stored(self, ref: EpisodeRef, column: str, start: int, stop: int) -> pa.Array:
+        """Returns values of a column as they are stored, e.g. PNG files, without decoding them.
 
         Args:
             ref: the episode.
-            column: a column whose codec is that of images.
+            column: name of the column.
+            start: number of the first step.
+            stop: number after that of the last.
 
         Raises:
-            DatasetError: the values of the column are no image files.
+            UnknownNameError: there is no such column.
+            DatasetError: the steps are damaged.
         """
-        [wanted] = self._wanted([column])
-        if not wanted.codec.is_image:
-            raise DatasetError(f"expected a column of image files, got {column}: {wanted.codec}")
-        for shard, low, high in ref.rows(0, ref.length):
-            for start in range(low, high, _FILES_AT_ONCE):
-                table = self._rows(shard, [column], start, min(start + _FILES_AT_ONCE, high))
-                yield from table.column(column).to_pylist()
+        (wanted,) = self._wanted([column])
+        tables = [self._rows(n, [column], low, high) for n, low, high in ref.rows(start, stop)]
+        chunks = [chunk for table in tables for chunk in table.column(column).chunks]
+        return pa.concat_arrays(chunks) if chunks else pa.array([], wanted.arrow_type)
 
     def windows(
         self,

@@ -78,11 +78,22 @@ def schema_of(columns: Mapping[str, Column]) -> pa.Schema:
     return pa.schema(fields, metadata=about)
 
 
-def encode_column(column: Column, values: Array) -> pa.Array:
-    """Returns values ``(n, ...)`` of a column in its type; images become PNG files."""
+def is_png(column: Column) -> bool:
+    """Whether the dataset itself stores a column as PNG files."""
+    return is_image(column) and column.codec == _PNG
+
+
+def encode_column(column: Column, values: Array, files: pa.Array | None = None) -> pa.Array:
+    """Returns values ``(n, ...)`` of a column in its type; images become PNG files.
+
+    Args:
+        column: the column.
+        values: its values; any for images that are given as files.
+        files: PNG files of the values, if the dataset has them; see ``is_png``.
+    """
     kind = arrow_type(column)
     if is_image(column):
-        files = encode(_PNG, pa.binary(), values)
+        files = encode(_PNG, pa.binary(), values) if files is None else files
         return pa.StructArray.from_arrays([files, pa.nulls(len(files), pa.string())], IMAGE.names)
     if column.dtype == "string":
         # Data without a fixed shape becomes JSON; None stays null.

@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -20,7 +21,7 @@ from rollout.data.formats.common import (
     require_free,
     results_of,
 )
-from rollout.data.formats.hf_features import encode_column, require_dimensions, schema_of
+from rollout.data.formats.hf_features import encode_column, is_png, require_dimensions, schema_of
 from rollout.data.manifest import Manifest
 from rollout.data.reader import Dataset
 from rollout.data.refs import EpisodeRef, part_of_set
@@ -28,6 +29,7 @@ from rollout.data.schema import Column
 from rollout.reports import render, table
 
 _FILE_BYTES = 500 << 20
+_NONE = np.empty(0)  # values of images that are copied as files
 
 
 @dataclass(frozen=True)
@@ -87,6 +89,7 @@ def _rows(manifest: Manifest) -> list[tuple[str, ...]]:
 def _write_steps(dataset: Dataset, refs: Sequence[EpisodeRef], folder: Path, part: str) -> None:
     columns = _columns(dataset.manifest)
     schema = schema_of(columns)
+    decoded = [name for name, column in columns.items() if not is_png(column)]
     left = list(reversed(refs))
     number = 0
     while left:
@@ -95,7 +98,14 @@ def _write_steps(dataset: Dataset, refs: Sequence[EpisodeRef], folder: Path, par
             file = stack.enter_context(path.open("wb"))
             out = stack.enter_context(pq.ParquetWriter(file, schema, compression="zstd"))
             while left and file.tell() < _FILE_BYTES:
-                for window in pieces_of(dataset, left.pop(), list(columns)):
-                    arrays = [encode_column(c, window.columns[n]) for n, c in columns.items()]
+                ref = left.pop()
+                for window in pieces_of(dataset, ref, decoded):
+                    start, stop = window.start, window.start + len(window.columns["reward"])
+                    arrays = [
+                        encode_column(c, window.columns[n])
+                        if n in window.columns
+                        else encode_column(c, _NONE, dataset.stored(ref, n, start, stop))
+                        for n, c in columns.items()
+                    ]
                     out.write_table(pa.Table.from_arrays(arrays, schema=schema))
         number += 1

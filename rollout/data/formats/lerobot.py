@@ -24,6 +24,7 @@ from rollout.data.formats.common import (
 from rollout.data.formats.hf_features import (
     encode_column,
     is_image,
+    is_png,
     require_dimensions,
     schema_of,
 )
@@ -144,8 +145,11 @@ class _Export:
             own = self._own(ref, number, window.start, len(window.columns["reward"]))
             arrays = []
             values = {n: window.columns[c.name] for n, c in features.items()} | own
+            start, stop = window.start, window.start + len(own["index"])
             for name, column in (*features.items(), *((c.name, c) for c in OWN)):
-                arrays.append(encode_column(column, values[name]))
+                is_file = is_png(column)
+                files = self.dataset.stored(ref, column.name, start, stop) if is_file else None
+                arrays.append(encode_column(column, values[name], files))
                 if column.dtype != "string":
                     _add(stats, name, _stats(column, values[name]))
             out.write_table(pa.Table.from_arrays(arrays, schema=schema))

@@ -24,7 +24,7 @@ from rollout.data.formats.common import (
     results_of,
     step_columns,
 )
-from rollout.data.formats.hf_features import is_image
+from rollout.data.formats.hf_features import is_image, is_png
 from rollout.data.formats.tfrecord import MOST_BYTES, Values, checksum, example, write_record
 from rollout.data.manifest import Manifest
 from rollout.data.reader import Dataset
@@ -156,7 +156,7 @@ def _paths(manifest: Manifest) -> dict[str, Column]:
 
 def _episode(dataset: Dataset, ref: EpisodeRef, paths: Mapping[str, Column]) -> dict[str, Values]:
     """The features of an episode."""
-    names = [c.name for path, c in paths.items() if path not in _OWN]
+    names = [c.name for path, c in paths.items() if path not in _OWN and not is_png(c)]
     episode = dataset.read(ref, names)
     count = ref.length + bool(episode.final_observations)
     last, ended = np.arange(count) == count - 1, np.arange(count) >= ref.length - 1
@@ -169,6 +169,11 @@ def _episode(dataset: Dataset, ref: EpisodeRef, paths: Mapping[str, Column]) -> 
     }
     found: dict[str, Values] = {}
     for path, column in paths.items():
+        if is_png(column):
+            files = dataset.stored(ref, column.name, 0, ref.length).to_pylist()
+            ends = [v[None] for k, v in episode.final_observations.items() if k == column.key]
+            found[f"steps/{path}"] = [*files, *(v for end in ends for v in _values(column, end))]
+            continue
         values = own[path] if path in own else _with_final(episode, column, count)
         found[f"steps/{path}"] = _values(column, values)
     for name, fact in facts_of(ref, dataset.manifest).items():

@@ -116,9 +116,9 @@ def _numbers(values: Array) -> list[Any]:
     size = np.floor(np.log10(np.abs(known), out=np.zeros_like(known), where=known != 0))
     scale = 10.0 ** np.clip(_DIGITS - 1 - size, 0, 300)
     rounded = np.where(np.abs(known) < 1e-290, known, np.rint(known * scale) / scale)
-    listed = rounded.astype(object)
-    listed[~finite] = None
-    return list(listed.tolist())
+    known = rounded.astype(object)
+    known[~finite] = None
+    return list(known.tolist())
 
 
 def _text(value: Any) -> str:
@@ -209,7 +209,9 @@ def _pictures(
 def _values(dataset: Dataset, ref: EpisodeRef, column: Column) -> Iterator[bytes | Array]:
     """The picture of each step: its file where browsers show it as videos do, or its pixels."""
     if column.codec.is_image and column.shape[2:] in ((), (1,), (3,)):
-        yield from dataset.image_files(ref, column.name)
+        for start in range(0, ref.length, _PIECE):
+            stop = min(start + _PIECE, ref.length)
+            yield from dataset.stored(ref, column.name, start, stop).to_pylist()
         return
     for window in dataset.stream(ref, [column.name], length=_PIECE):
         yield from window.columns[column.name]
