@@ -139,7 +139,12 @@ class StepAlgorithm(Protocol):
     needs: ClassVar[frozenset[str]]
 
     def learner(self, network: Any) -> StepLearner:
-        """Returns a learner of a network, a ``torch.nn.Module``."""
+        """Returns a learner of a network, a ``torch.nn.Module``.
+
+        For trainings with several learners it takes ``reduce_gradients``, too, see
+        ``Algorithm.learner``; it averages over all steps of a minibatch, and a share of one may
+        hold no step.
+        """
         ...
 
 

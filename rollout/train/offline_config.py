@@ -5,14 +5,17 @@ Imports neither torch nor Ray.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 from rollout.api import LearnsFrom, StepLearner, option
-from rollout.config import PolicyConfig, RunConfig, key
+from rollout.config import PolicyConfig, RayConfig, RunConfig, key
+from rollout.data import Dataset, EpisodeRef, StepWeight
 from rollout.errors import ConfigError
 from rollout.train.config import AlgorithmConfig
+
+Reduce: TypeAlias = Callable[[list[Any]], None] | None
 
 
 @dataclass(frozen=True)
@@ -37,11 +40,11 @@ class OfflineOptions:
 class Bc(OfflineOptions):
     """Behaviour cloning: the negative log-likelihood of recorded actions is minimized."""
 
-    def learner(self, network: Any) -> StepLearner:
+    def learner(self, network: Any, *, reduce_gradients: Reduce = None) -> StepLearner:
         """Returns a learner; see ``rollout.api.StepAlgorithm``."""
         from rollout.train.offline_learners import BcLearner  # noqa: PLC0415 - imports torch
 
-        return BcLearner(network, self)
+        return BcLearner(network, self, reduce_gradients)
 
 
 @dataclass(frozen=True)
@@ -60,11 +63,11 @@ class Marwil(OfflineOptions):
     value_coef: float = option(1.0, "Weight of the value loss.", ge=0)
     max_weight: float = option(20.0, "Maximum weight of an action.", gt=0)
 
-    def learner(self, network: Any) -> StepLearner:
+    def learner(self, network: Any, *, reduce_gradients: Reduce = None) -> StepLearner:
         """Returns a learner; see ``rollout.api.StepAlgorithm``."""
         from rollout.train.offline_learners import MarwilLearner  # noqa: PLC0415 - imports torch
 
-        return MarwilLearner(network, self)
+        return MarwilLearner(network, self, reduce_gradients)
 
 
 @dataclass(frozen=True)
@@ -88,7 +91,7 @@ class Iql(OfflineOptions):
         0.005, "Share by which the target critics approach the critics in a step.", gt=0, le=1
     )
 
-    def learner(self, network: Any) -> StepLearner:
+    def learner(self, network: Any, *, reduce_gradients: Reduce = None) -> StepLearner:
         """Returns a learner; see ``rollout.api.StepAlgorithm``.
 
         Raises:
@@ -101,7 +104,7 @@ class Iql(OfflineOptions):
                 "algorithm iql learns from single steps, and the policy has a memory; use "
                 "policy.memory=none, or bc or marwil, which learn from sequences"
             )
-        return IqlLearner(network, self)
+        return IqlLearner(network, self, reduce_gradients)
 
 
 class ActionAlgorithmConfig(AlgorithmConfig):
@@ -150,4 +153,39 @@ class OfflineConfig(RunConfig):
         unit="MiB",
         gt=0,
     )
-    threads: int = key(1, "Torch threads; 0 for all.", unit="threads", ge=0)
+    learners: int = key(
+        0,
+        "Processes that share each minibatch; 0 learns in this one.",
+        unit="processes",
+        ge=0,
+    )
+    threads: int = key(1, "Torch threads of each; 0 for all.", unit="threads", ge=0)
+    ray: RayConfig = key(RayConfig, "Which cluster the learners are in.")
+
+
+def divided(
+    config: OfflineConfig, refs: Sequence[EpisodeRef]
+) -> tuple[list[EpisodeRef], list[EpisodeRef]]:
+    """Returns the episodes to learn from, and the others, in the order of their numbers.
+
+    Raises:
+        ConfigError: there are fewer than two.
+    """
+    refs = sorted((ref for ref in refs if ref.length), key=lambda ref: ref.episode)
+    if len(refs) < 2:
+        filtered = f" of filter={config.filter!r}" if config.filter else ""
+        raise ConfigError(
+            f"dataset: {config.dataset} has {len(refs)} finished episodes{filtered}, and at least "
+            f"2 are needed, one of them to measure the loss on; record more with gamut collect"
+        )
+    count = min(max(1, round(config.held_out * len(refs))), len(refs) - 1)
+    return refs[:-count], refs[-count:]
+
+
+def weight_of(
+    config: OfflineConfig, dataset: Dataset, refs: Sequence[EpisodeRef]
+) -> StepWeight | None:
+    """Returns the weights of the steps of some episodes; None if they are equal."""
+    evaluator = dataset.manifest.task.get("evaluator") or {}
+    parts = evaluator["options"]["parts"] if evaluator.get("type") == "Then" else [None]
+    return StepWeight(config.weight, refs, parts=len(parts)) if config.weight else None

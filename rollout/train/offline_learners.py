@@ -15,7 +15,7 @@ from torch import Tensor
 from rollout.api import Array, Columns, Progress
 from rollout.train.batch import ACTION, OBSERVATION, part
 from rollout.train.gradients import Optimizer, track
-from rollout.train.minibatches import MinibatchLearner, Rows, weighted_mean
+from rollout.train.minibatches import MinibatchLearner, Reduce, Rows, weighted_mean
 
 _MAX_GRAD_NORM = 1.0
 _AVERAGED = 1e-2  # share of a minibatch in the moving average of squared advantages
@@ -27,10 +27,13 @@ class BcLearner:
     Of the network it trains what the policy uses; the value head keeps its initial weights.
     """
 
-    def __init__(self, network: Any, options: Any) -> None:
-        self.network, self._lr = network, options.lr
+    def __init__(self, network: Any, options: Any, reduce_gradients: Reduce = None) -> None:
+        self.network, self._lr, self._reduce = network, options.lr, reduce_gradients
         self._optimizer = Optimizer(
-            network.parameters(), lr=options.lr, max_grad_norm=_MAX_GRAD_NORM
+            network.parameters(),
+            lr=options.lr,
+            max_grad_norm=_MAX_GRAD_NORM,
+            reduce_gradients=reduce_gradients,
         )
 
     def update(
@@ -84,8 +87,8 @@ class BcLearner:
 class MarwilLearner(BcLearner):
     """Makes recorded actions more likely that were followed by a higher return than expected."""
 
-    def __init__(self, network: Any, options: Any) -> None:
-        super().__init__(network, options)
+    def __init__(self, network: Any, options: Any, reduce_gradients: Reduce = None) -> None:
+        super().__init__(network, options, reduce_gradients)
         self._options = options
         self._square = torch.tensor(1.0)  # moving average of the squared advantages
 
@@ -97,7 +100,10 @@ class MarwilLearner(BcLearner):
         target = torch.from_numpy(batch["return"])[torch.from_numpy(batch["valid"])]
         advantage, mean = target - values, partial(weighted_mean, weight=_weight(batch))
         if learns:
-            self._square.lerp_(mean(advantage.detach().square()), _AVERAGED)
+            square = mean(advantage.detach().square())
+            if self._reduce is not None:
+                self._reduce([square])
+            self._square.lerp_(square, _AVERAGED)
         scaled = advantage.detach() / self._square.sqrt().clamp(min=1e-8)
         weight = (o.beta * scaled).exp().clamp(max=o.max_weight)
         policy_loss, value_loss = -mean(weight * logp), 0.5 * mean(advantage.square())
@@ -122,12 +128,16 @@ class MarwilLearner(BcLearner):
 class IqlLearner(MinibatchLearner):
     """Learns values of recorded actions, and imitates those that are better than expected."""
 
-    def __init__(self, network: Any, options: Any) -> None:
+    def __init__(self, network: Any, options: Any, reduce_gradients: Reduce = None) -> None:
         super().__init__(network)
         self._options = options
         self._critics = self.critics(2)
         self._targets = self.frozen_copy("targets", self._critics)
-        shared: dict[str, Any] = {"lr": options.lr, "max_grad_norm": _MAX_GRAD_NORM}
+        shared: dict[str, Any] = {
+            "lr": options.lr,
+            "max_grad_norm": _MAX_GRAD_NORM,
+            "reduce_gradients": reduce_gradients,
+        }
         self._policy_steps = self.optimizer("policy", network, **shared)
         self._critic_steps = self.optimizer("critics", self._critics, **shared)
 
@@ -150,7 +160,7 @@ class IqlLearner(MinibatchLearner):
 
     def learn(self, rows: Rows | None, progress: Progress) -> dict[str, Tensor]:
         """See ``MinibatchLearner``."""
-        assert rows is not None  # one learner
+        assert rows is not None  # a share without steps has rows, too
         lr = self._options.lr * (1.0 - progress.share)
         loss, q_loss, figures = self._losses(rows)
         self._policy_steps.step(loss, lr=lr)

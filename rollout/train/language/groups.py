@@ -41,7 +41,7 @@ from rollout.tasks import bridge_and_task
 from rollout.train.callbacks import Callback
 from rollout.train.checkpoint import newest_checkpoint
 from rollout.train.language.config import PlayGroupsConfig
-from rollout.train.language.learner import PassOptions, open_learners
+from rollout.train.language.learner import PassOptions
 from rollout.train.language.rollouts import GroupSchedule, Rollouts, open_rollouts
 from rollout.train.language.run import (
     AnsweredEpisode,
@@ -50,6 +50,7 @@ from rollout.train.language.run import (
     language_recipe,
     read_answered_episode,
 )
+from rollout.train.workers import open_learners
 
 log = logging.getLogger(__name__)
 

@@ -32,9 +32,10 @@ from rollout.train.callbacks import Callback
 from rollout.train.checkpoint import Checkpoint
 from rollout.train.language.algorithms import Reals
 from rollout.train.language.config import FineTuneConfig, PlayGroupsConfig
-from rollout.train.language.learner import Learners, LearnerSetup
+from rollout.train.language.learner import LearnerSetup
 from rollout.train.language.rollouts import Rollouts, validate
 from rollout.train.rounds import GamePlan, Rounds
+from rollout.train.workers import Learners
 
 _DETAILS, _REWARD = "details", "reward"
 

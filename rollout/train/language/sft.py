@@ -22,7 +22,7 @@ from rollout.tasks import bridge_and_task
 from rollout.train.callbacks import Callback
 from rollout.train.checkpoint import newest_checkpoint
 from rollout.train.language.config import FineTuneConfig
-from rollout.train.language.learner import PassOptions, open_learners
+from rollout.train.language.learner import PassOptions
 from rollout.train.language.rollouts import Rollouts, open_rollouts
 from rollout.train.language.run import (
     LanguagePlan,
@@ -31,6 +31,7 @@ from rollout.train.language.run import (
     read_examples,
     replace_folder,
 )
+from rollout.train.workers import open_learners
 
 log = logging.getLogger(__name__)
 

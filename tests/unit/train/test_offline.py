@@ -2,6 +2,8 @@
 
 import json
 import pkgutil
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import gamut
@@ -18,13 +20,14 @@ from rollout.cli import Session, main
 from rollout.collect import collect
 from rollout.config import CollectConfig, build_plugin, resolved
 from rollout.data import Dataset
-from rollout.errors import InputError
+from rollout.errors import ConfigError, InputError
 from rollout.observe.metrics import read_metrics
 from rollout.signals import Stop
 from rollout.testing.fakes import FakeBridge
 from rollout.train.checkpoint import find_checkpoint
+from rollout.train.dataset_learner import DatasetLearner
 from rollout.train.offline import learn_offline
-from rollout.train.offline_config import OfflineConfig
+from rollout.train.offline_config import Bc, OfflineConfig
 from rollout.train.reading import decided
 from rollout.train.recorded import Demonstrations, PartReader, StepColumns
 
@@ -408,3 +411,63 @@ def test_a_weight_counts_as_that_many_copies_of_a_step(algorithm, memory):
     assert one == pytest.approx(other, rel=1e-4)
     for own, wanted in zip(weights, expected, strict=True):
         torch.testing.assert_close(own, wanted, rtol=1e-3, atol=1e-5)
+
+
+class Together:
+    """Adds tensors of several threads, in place."""
+
+    def __init__(self, count):
+        self._barrier, self._given = threading.Barrier(count), [None] * count
+
+    def of(self, rank):
+        def add(tensors):
+            self._given[rank] = [tensor.clone() for tensor in tensors]
+            self._barrier.wait(60)
+            for at, tensor in enumerate(tensors):
+                tensor.copy_(sum(given[at] for given in self._given))
+            self._barrier.wait(60)
+
+        return add
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "memory", "weight"),
+    [
+        ("bc", "none", ""),
+        ("bc", "gru", ""),
+        ("bc", "gru", "1 + 2 * (reward > 0)"),
+        ("marwil", "none", "exp(return_to_go / 3)"),
+        ("iql", "none", "1.0 * (episode > 3)"),
+    ],
+)
+def test_two_learners_learn_as_one(recorded, tmp_path, algorithm, memory, weight):
+    config = config_of(recorded, tmp_path, memory, algorithm).model_copy(update={"weight": weight})
+    one = DatasetLearner(config, config.policy)
+    together = Together(2)
+    two = [
+        DatasetLearner(config, config.policy, rank=rank, learners=2, add=together.of(rank))
+        for rank in range(2)
+    ]
+    with ThreadPoolExecutor(2) as pool:
+        for number in range(2):
+            alone = one.part(number)
+            shared = list(pool.map(lambda each, number=number: each.part(number), two))
+            for each in shared:
+                assert each["figures"] == pytest.approx(alone["figures"], rel=1e-3)
+                assert each["weight"] == pytest.approx(alone["weight"])
+    for key, tensor in one.weights().items():
+        torch.testing.assert_close(two[0].weights()[key], tensor, rtol=1e-2, atol=1e-4)
+        assert (two[0].weights()[key] == two[1].weights()[key]).all()
+    assert two[0].measured() == pytest.approx(one.measured(), rel=1e-3)
+    for each in (one, *two):
+        each.close()
+
+
+def test_learners_that_do_not_fit_are_refused(recorded, tmp_path, monkeypatch):
+    few = config_of(recorded, tmp_path / "few", minibatch=8).model_copy(update={"learners": 2})
+    with pytest.raises(ConfigError, match=r"a minibatch has 1 sequences of algorithm.bptt=8"):
+        cloned(few)
+    monkeypatch.setattr(Bc, "learner", lambda self, network: None)
+    with pytest.raises(ConfigError, match="algorithm bc learns in one process; use learners=0"):
+        cloned(few)
+    assert not few.output.exists()
