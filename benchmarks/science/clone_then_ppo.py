@@ -114,9 +114,11 @@ def report(protocol: dict[str, Any], folder: Path) -> str:
         with gamut.Run(folder / re.sub(r"\W+", "-", name) / "expert").dataset as dataset:
             shown = sum(ref.length for ref in dataset.episodes())
         cells = [", ".join(f"{x:,}" if x else f"> {budget:,}" for x in steps[arm]) for arm in ARMS]
-        share = f"{sums['clone'] / sums['new weights']:.2f}"
-        rows.append([name, f"{case['target']:g}", *cells, share, f"{shown:,}"])
+        added = shown * len(steps["clone"])
+        shares = [f"{x / sums['new weights']:.2f}" for x in (sums["clone"], sums["clone"] + added)]
+        rows.append([name, f"{case['target']:g}", *cells, shares[0], f"{shown:,}", shares[1]])
     head = ["task", "target", "from new weights", "from the clone", "share", "demonstrated"]
+    head += ["share with these"]
     about = "".join(x.lstrip("# ") for x in PROTOCOL.open() if x.startswith("# "))
     return f"{about}\n{table(head, rows)}"
 
