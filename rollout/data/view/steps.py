@@ -116,9 +116,9 @@ def _numbers(values: Array) -> list[Any]:
     size = np.floor(np.log10(np.abs(known), out=np.zeros_like(known), where=known != 0))
     scale = 10.0 ** np.clip(_DIGITS - 1 - size, 0, 300)
     rounded = np.where(np.abs(known) < 1e-290, known, np.rint(known * scale) / scale)
-    known = rounded.astype(object)
-    known[~finite] = None
-    return list(known.tolist())
+    objects = rounded.astype(object)
+    objects[~finite] = None
+    return list(objects.tolist())
 
 
 def _text(value: Any) -> str:

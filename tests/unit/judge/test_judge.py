@@ -33,6 +33,7 @@ from rollout.judge.report import (
     read_ratings,
 )
 from rollout.judge.rubric import Criterion, Rubric, load_rubric
+from rollout.observe import lineage
 from rollout.testing.chat_server import ChatServer, Scripted
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -270,6 +271,10 @@ def test_a_judge_that_knows_agrees_and_the_second_session_pays_nothing(judged, t
         in (tmp_path / "out" / "report.md").read_text()
     )
     assert "## success" in (tmp_path / "out" / "report.md").read_text()
+    [made] = lineage.read(judged / "run" / "lineage.jsonl")
+    used, *results = lineage.read(tmp_path / "out" / "lineage.jsonl")
+    assert (used["relation"], used["digest"]) == ("used", made["digest"])
+    assert [(each["relation"], each["type"]) for each in results] == [("made", "evaluation")] * 2
 
 
 @pytest.mark.process
