@@ -45,6 +45,8 @@ def view(args: argparse.Namespace) -> int:
         out = args.out or dataset.layout.root.with_name(f"{dataset.layout.root.name}.html")
         if out.suffix != ".html":
             raise DatasetError(f"expected a file .html, got {out}")
+        if not out.parent.is_dir():
+            raise DatasetError(f"there is no folder {out.parent} for the page; make it first")
         chosen = _chosen(dataset, refs, args.episodes) if args.episodes else None
         done = write_page(dataset, out, refs, chosen=chosen, judges=args.judge)
     _tell(f"{out}: {done.listed} episodes, {done.nbytes / 1e6:.1f} MB")

@@ -112,6 +112,23 @@ def test_the_page_has_what_was_recorded(tmp_path, codec):
         np.testing.assert_array_equal([image for _, image in shown], images)
 
 
+def test_stacks_and_pictures_of_floats_are_shown_as_videos_show_them(tmp_path):
+    floats = spaces.Box(0, 1, (16, 24, 3), np.float32)
+    player = Player(make_spec({"stack": frames(4, 16, 24), "tint": floats}), lost=False)
+    record(tmp_path / "d", player, 2)
+    _, _, steps = written(tmp_path / "d", tmp_path / "d.html")
+    columns = {column["name"]: column for column in steps["0:0"]["pictures"]}
+    truth = player.truth(0).columns
+    for name, expected in (
+        ("observation/stack", truth["observation/stack"][:, -1, :, :, None].repeat(3, axis=3)),
+        ("observation/tint", np.rint(truth["observation/tint"].astype(float) * 255)),
+    ):
+        column = columns[name]
+        shown = [picture(column["files"][at])[1] for at in column["at"]]
+        assert (column["height"], column["width"]) == (16, 24)
+        np.testing.assert_array_equal(shown[:-1], expected)
+
+
 def test_unfinished_and_lost_episodes_are_shown_as_such(tmp_path):
     player = Player(make_spec({"rgb": frames(16, 24, 3)}), longest=30)
     writer = record(tmp_path / "d", player, 9, close=False)
@@ -224,6 +241,7 @@ def test_the_command(tmp_path, capsys):
     for wrong, said in (
         (["--episodes", "1", "99"], "there is no episode 99"),
         (["--out", str(tmp_path / "x.txt")], "expected a file .html"),
+        (["--out", str(tmp_path / "no" / "x.html")], "there is no folder"),
         (["--filter", "retrn > 3"], "Nearest: return"),
         (["--judge", str(tmp_path / "none")], "there is no table"),
         (["--serve", "--out", str(out)], "leave out the others"),
