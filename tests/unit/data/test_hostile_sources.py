@@ -3,6 +3,7 @@
 import io
 import json
 import zipfile
+from dataclasses import dataclass, replace
 
 import h5py
 import numpy as np
@@ -12,12 +13,14 @@ import pytest
 from formats_data import make
 from test_from_gymnasium import transitions
 
+from rollout.api import ColumnSpec
 from rollout.data import Dataset
 from rollout.data.formats import import_dataset
 from rollout.data.formats.gymnasium import FromGymnasium
 from rollout.data.formats.lerobot import LeRobot
 from rollout.data.formats.lerobot_import import FromLeRobot
 from rollout.errors import DatasetError
+from rollout.testing import FakeImporter
 
 DATA, EPISODES = "data/chunk-000/file-000.parquet", "meta/episodes/chunk-000/file-000.parquet"
 
@@ -187,3 +190,26 @@ def test_an_episode_without_a_number_is_set_aside(folder, tmp_path):
     done = import_dataset(FromLeRobot(), folder, tmp_path / "e", form="lerobot")
     assert done.episodes == len(numbers) - 1
     assert [flaw.episode for flaw in done.flaws] == [None]
+
+
+@dataclass(frozen=True)
+class Gappy(FakeImporter):
+    """An importer whose data have no value in a step."""
+
+    def describe(self, source):
+        return replace(super().describe(source), extras={"note": ColumnSpec("object")})
+
+    def episodes(self, source):
+        for each in super().episodes(source):
+            notes = np.array([{}] * len(each.columns["reward"]), object)
+            notes[1] = None if each.number == 0 else "said"
+            yield replace(each, columns={**each.columns, "extra/note": notes})
+
+
+def test_missing_data_are_named_by_their_step(tmp_path):
+    line = json.dumps({"rewards": [1.0, 2.0], "end": "terminated"}) + "\n"
+    (tmp_path / "a.jsonl").write_text(line * 2)
+    done = import_dataset(Gappy(), tmp_path / "a.jsonl", tmp_path / "d", form="fake")
+    (flaw,) = done.flaws
+    assert (flaw.episode, flaw.step, done.episodes) == (0, 1, 1)
+    assert "extra/note: expected a value" in flaw.problem
