@@ -62,7 +62,9 @@ class DatasetLearner:
         torch.set_num_threads(config.threads or torch.get_num_threads())
         self._config, self._rank, self._learners, self._add = config, rank, learners, add
         self._own = 0.0  # sum of the weights of the steps in this learner's share of a minibatch
-        dataset = Dataset(config.dataset)
+        # An eighth for decoded rows that are read next; see ``PartReader``.
+        cache_bytes = max(1, int(config.memory_mb * 2**20 / 8))
+        dataset = Dataset(config.dataset, cache_bytes=cache_bytes)
         manifest, refs = dataset.manifest, dataset.episodes(filter=config.filter)
         recipe: Any = policy.build()
         seen, acted = manifest.observation_space, manifest.action_space

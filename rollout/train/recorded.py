@@ -194,9 +194,11 @@ class PartReader:
         self._dataset, self._refs, self._columns, self._seed = dataset, list(refs), columns, seed
         step = columns.read(dataset, self._refs[0])
         size = sum(a.nbytes / len(a) for a in step.values()) * sum(r.length for r in refs)
-        # Two parts are in memory: the one that is learned from and the next.
+        # Two parts are in memory: the one that is learned from and the next. The rows that the
+        # dataset holds decoded have an eighth.
         needed = size / (memory_mb * _MIB)
-        self.parts = 1 if needed <= 1.0 else min(len(self._refs), int(np.ceil(2.0 * needed)))
+        parts = int(np.ceil(2.0 * needed * 8 / 7))
+        self.parts = 1 if needed <= 1.0 else min(len(self._refs), parts)
         self._executor = ThreadPoolExecutor(1, "gamut-dataset")
         self._next: tuple[int, Future[Demonstrations]] | None = None
         self.wait_s = 0.0
@@ -233,7 +235,8 @@ class PartReader:
         steps = np.arange(1, self.parts)
         cuts = np.maximum.accumulate(np.maximum(cuts, steps) - steps) + steps
         cuts = np.minimum(cuts, len(order) - self.parts + steps)
-        return [self._refs[n] for n in np.split(order, cuts)[part]]
+        # In the order of the recording, in which episodes share row groups: each is decoded once.
+        return [self._refs[n] for n in np.sort(np.split(order, cuts)[part])]
 
     def close(self) -> None:
         """Ends the thread that reads. Idempotent."""

@@ -20,6 +20,7 @@ from rollout.cli import Session, main
 from rollout.collect import collect
 from rollout.config import CollectConfig, build_plugin, resolved
 from rollout.data import Dataset
+from rollout.data.windows import GroupCache
 from rollout.errors import ConfigError, InputError
 from rollout.observe.metrics import read_metrics
 from rollout.signals import Stop
@@ -258,6 +259,21 @@ def test_a_dataset_larger_than_the_memory_is_read_in_parts(recorded, tmp_path):
     assert count > 2
     assert [line["clone/epoch"] for line in lines[count - 1 :: count]] == [1, 2, 3, 4]
     assert lines[-1]["env_steps"] == 4 * lines[count - 1]["env_steps"]  # every step, each time
+
+
+def test_the_decoded_rows_that_a_reader_holds_are_within_the_memory(
+    recorded, tmp_path, monkeypatch
+):
+    bounds, read = set(), GroupCache.read
+
+    def reading(self, *args):
+        bounds.add(self.most_bytes)
+        return read(self, *args)
+
+    monkeypatch.setattr(GroupCache, "read", reading)
+    config = config_of(recorded, tmp_path / "run", epochs=2)
+    cloned(config.model_copy(update={"memory_mb": 0.25}))
+    assert bounds == {2**15}  # an eighth
 
 
 def test_a_training_in_parts_resumes_after_the_last_one(recorded, tmp_path, monkeypatch):
