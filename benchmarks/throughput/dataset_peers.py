@@ -3,7 +3,7 @@
 It needs that library and NumPy only, and nothing of Gamut: LeRobot has an environment of its own.
 Prints a line of JSON: rates per second of processor time, and versions.
 
-    python dataset_peers.py READER FOLDER SECONDS LENGTH
+    python -P dataset_peers.py READER FOLDER SECONDS LENGTH
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class Minari:
         from minari.dataset.minari_storage import MinariStorage
 
         self.data = minari.MinariDataset(MinariStorage.read(folder / "data"))
-        self.lengths = np.array([e.total_steps for e in self.data.iterate_episodes()])
+        self.lengths = np.array([len(e.rewards) for e in self.data.iterate_episodes()])
 
     def read(self, episode, start, row, length):
         (found,) = self.data.iterate_episodes([episode])

@@ -183,8 +183,9 @@ def peers(path: Path, folder: Path, seconds: float, lerobot: str | None) -> list
                 write_steps(dataset, refs, out)
             python = lerobot if reader == "lerobot" else sys.executable
             script = Path(__file__).with_name("dataset_peers.py")
-            command = [str(python), str(script), reader, str(out), str(seconds), str(LENGTH)]
-            done = subprocess.run(command, check=True, capture_output=True, text=True)
+            # -P: this folder has a module "datasets", too.
+            command = [str(python), "-P", str(script), reader, str(out), str(seconds), str(LENGTH)]
+            done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
             found = json.loads(done.stdout.splitlines()[-1])
             kept = out / "made" if exporter is None else out
             files = [p for p in kept.rglob("*") if p.is_file() and ".cache" not in p.parts]
