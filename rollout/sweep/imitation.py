@@ -10,7 +10,6 @@ Both are jobs of their own, which continue where they were stopped.
 
 from __future__ import annotations
 
-import logging
 from typing import Any
 
 from gymnasium import spaces
@@ -22,8 +21,6 @@ from rollout.observe.run_files import SUMMARY, read_json
 from rollout.sweep.imitation_config import ImitationConfig
 from rollout.tasks import bridge_and_task
 from rollout.train.network import TrainableRecipe
-
-log = logging.getLogger(__name__)
 
 
 def check(config: ImitationConfig) -> None:
@@ -79,15 +76,10 @@ def learn(config: ImitationConfig, session: Session) -> str | None:
     """
     from rollout.train.offline import learn_offline  # noqa: PLC0415 - needed only for training
 
-    if _done(config.output):
+    if read_json(config.output / SUMMARY).get("status") == "done":
         return None
-    collection = config.collection
-    if not _done(collection.output):
-        missing = collect(collection, session)
-        if missing is not None:
-            return f"demonstrations: {missing}"
+    # Also if they are complete: those of another configuration are refused.
+    missing = collect(config.collection, session)
+    if missing is not None:
+        return f"demonstrations: {missing}"
     return learn_offline(config.learning, session)
-
-
-def _done(folder: Any) -> bool:
-    return read_json(folder / SUMMARY).get("status") == "done"

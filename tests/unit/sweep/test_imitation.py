@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 from pathlib import Path
 
@@ -151,7 +152,22 @@ def test_stopped_after_it_recorded_it_records_nothing_again(config, call, tmp_pa
     assert status == 0, said
     assert not failures
     (folder,) = (tmp_path / "run" / "demonstrations").iterdir()
-    assert len(json.loads((folder / "run.json").read_text())["sessions"]) == 1
+    with Dataset(folder) as dataset:
+        assert [(ref.episode, ref.attempt) for ref in dataset.episodes()] == [
+            (episode, 0) for episode in range(12 + 1)
+        ]
+
+
+def test_demonstrations_of_another_configuration_are_refused(config, call, tmp_path):
+    config |= {"sizes": [6], "seeds": [0], "retries": 0}
+    assert call(config)[0] == 0
+    shutil.rmtree(tmp_path / "run" / "runs")
+    (folder,) = (tmp_path / "run" / "demonstrations").iterdir()
+    file = folder / "config.yaml"
+    file.write_text(file.read_text().replace("explore: true", "explore: false"))
+    status, said = call(config, "--resume")
+    assert status == 3
+    assert "explore" in said
 
 
 def test_the_demonstrations_decide_a_run(config):
