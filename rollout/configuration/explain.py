@@ -59,7 +59,8 @@ def help_text(
     plugins: list[str] = []
     for key in inside or [about]:
         field, section = keys[key]
-        if section is None:
+        may_be_null = section is not field.annotation
+        if section is None or may_be_null:
             blocks.append(_entry(key, field))
         elif issubclass(section, PluginConfig):
             # Its name is a key, its options come further down.
@@ -139,11 +140,19 @@ def _keys(
     """Yields every key in order, with its class if it is a section, whose keys follow it."""
     for name in ordered_keys(model):
         field = model.model_fields[name]
-        kind = field.annotation
-        section = kind if isinstance(kind, type) and issubclass(kind, BaseModel) else None
+        section = _section(field.annotation)
         yield f"{prefix}{name}", field, section
         if section is not None and not issubclass(section, PluginConfig):
             yield from _keys(section, f"{prefix}{name}.")
+
+
+def _section(annotation: Any) -> type[BaseModel] | None:
+    """Returns the class of a section, which may be null; None for another value."""
+    kind = annotation
+    if get_origin(annotation) in (Union, types.UnionType):
+        kinds = [each for each in get_args(annotation) if each is not types.NoneType]
+        kind = kinds[0] if len(kinds) == 1 else None
+    return kind if isinstance(kind, type) and issubclass(kind, BaseModel) else None
 
 
 def _plugin(plugin: type[PluginConfig], key: str, name: str) -> str:

@@ -13,12 +13,13 @@ from typing import Any, ClassVar, Literal
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
 from rollout import registry
 from rollout.api import Deadlines, Factor, StateSpace, option
 from rollout.config import (
     CollectConfig,
+    HostConfig,
     Section,
     StateSetConfig,
     build_plugin,
@@ -717,6 +718,16 @@ def test_help_about_a_section_has_its_keys_alone(about, there, missing) -> None:
     assert there in text
     assert f"  {missing}" not in text
     assert "sections" not in text
+
+
+def test_help_has_the_keys_of_a_section_that_may_be_null() -> None:
+    class Tuned(CollectConfig):
+        search: HostConfig | None = Field(None, description="How it searches.")
+
+    text = help_text(Tuned)
+    assert "  search  (HostConfig | null, default null)\n      How it searches." in text
+    assert "  search.step_s  (float | null, default null, unit: s)" in text
+    assert "  search.step_s  (" in help_text(Tuned, about="search")
 
 
 def test_help_about_nothing_that_there_is_names_the_nearest() -> None:
