@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from rollout.data.layout import Layout
-from rollout.data.manifest import Manifest
+from rollout.data.manifest import Manifest, read_manifest
 from rollout.data.remote import open_system
 from rollout.data.shard import Seal
 from rollout.errors import DatasetError
@@ -182,7 +182,7 @@ class Uploader(AbstractContextManager["Uploader"]):
             raise
         except Exception as error:
             raise DatasetError(f"cannot read {self.address}: {error!r}") from error
-        own = Manifest.from_json(read_document(self._layout.manifest).decode())
+        own = read_manifest(self._layout)
         if (there.run, there.created) != (own.run, own.created):
             raise DatasetError(
                 f"{self.address} holds the dataset of another run ({there.run}, "
