@@ -149,7 +149,7 @@ class _Folder:
         lmdb, path = _library(), self.root / file
         try:
             require_file(path)
-            # Opened anew each time, which is fast: a process may open a file only once.
+            # Opened for each value, which is fast: a process may open a file only once.
             with lmdb.open(str(path), readonly=True, lock=False, subdir=False) as opened:
                 # The library would end the process at the first page behind the end of the file.
                 needed = (opened.info()["last_pgno"] + 1) * opened.stat()["psize"]
