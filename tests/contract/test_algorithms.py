@@ -10,6 +10,7 @@ from policies.actor_critic import ActorCriticPolicy, QNetworkPolicy
 from rollout.api import Progress
 from rollout.evaluators import GameReward
 from rollout.testing import FakeBridge, check_algorithm, check_step_algorithm
+from rollout.train.gradients import Optimizer
 from rollout.train.off_policy import Appo, Dagger, Dqn, Sac
 from rollout.train.offline_config import Bc, Iql, Marwil
 from rollout.train.ppo import Ppo
@@ -123,8 +124,13 @@ class Idle(PpoLearner):
 
 
 class Eager(PpoLearner):
-    def _step(self):
-        return super()._step() if any(p.grad is not None for p in self._parameters) else []
+    def update(self, batch, progress):
+        self.optimizer.apply = self._apply
+        return super().update(batch, progress)
+
+    def _apply(self):
+        own = any(p.grad is not None for p in self.network.parameters())
+        return Optimizer.apply(self.optimizer) if own else None
 
 
 FAULTY = {"forgetful": Forgetful, "idle": Idle, "eager": Eager}

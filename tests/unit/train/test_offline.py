@@ -28,7 +28,7 @@ from rollout.testing.fakes import FakeBridge
 from rollout.train.checkpoint import find_checkpoint
 from rollout.train.dataset_learner import DatasetLearner
 from rollout.train.offline import learn_offline
-from rollout.train.offline_config import Bc, OfflineConfig
+from rollout.train.offline_config import Bc, OfflineConfig, weight_of
 from rollout.train.reading import decided
 from rollout.train.recorded import Demonstrations, PartReader, StepColumns
 
@@ -487,3 +487,13 @@ def test_learners_that_do_not_fit_are_refused(recorded, tmp_path, monkeypatch):
     with pytest.raises(ConfigError, match="algorithm bc learns in one process; use learners=0"):
         cloned(few)
     assert not few.output.exists()
+
+
+def test_the_parts_of_a_task_are_those_of_then(recorded, tmp_path):
+    evaluator = {"type": "Then", "options": {"parts": [{"name": "a"}, {"name": "b"}]}}
+    dataset = SimpleNamespace(manifest=SimpleNamespace(task={"evaluator": evaluator}))
+    config = config_of(recorded, tmp_path).model_copy(update={"weight": "leg == 1"})
+    weight = weight_of(config, dataset, [])
+    progress = np.array([0.25, 0.5, 0.75, 1.0], np.float32)
+    ref = SimpleNamespace(length=4, episode=0)
+    assert weight.of(ref, {"progress": progress}).tolist() == [0, 0, 1, 1]
