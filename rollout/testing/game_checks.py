@@ -147,7 +147,7 @@ def random_agent(trial: Trial) -> str:
 def stacks(trial: Trial) -> str:
     """In each stack of frames, the older ones are the newer ones of the step before."""
     if not trial.spec.stacks:
-        raise Skipped("the spec names no stacks of frames")
+        return "the spec names none"
     for step, (before, now) in enumerate(itertools.pairwise(trial.reference), 1):
         live = ~(before.game_over | before.game_truncated)
         for key, axis in trial.spec.stacks.items():
