@@ -48,7 +48,8 @@ def training(events, tmp_path, *, every=1, on_update=()):
     run = SimpleNamespace(
         path=tmp_path, summary_file=tmp_path / "none", checkpoints=tmp_path, run_id="run"
     )
-    job = SimpleNamespace(stop=Stop(), run=run, metrics=SimpleNamespace(write=write))
+    metrics, lineage = SimpleNamespace(write=write), SimpleNamespace(add=lambda *_: None)
+    job = SimpleNamespace(stop=Stop(), run=run, metrics=metrics, lineage=lineage)
     return Counting(job, None, SaveConfig(every=every), on_update)
 
 

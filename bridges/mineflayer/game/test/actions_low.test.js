@@ -205,7 +205,7 @@ test('numbers out of range are refused by name', async () => {
     assert.throws(() => world.run(() => world.agents[0].actor.apply(row)),
       (error) => error instanceof ActionError && error.message.includes(`action/${name}`));
   }
-  assert.throws(() => columnsOf('nonsense'), /low_level, human, code, compact, got nonsense/);
+  assert.throws(() => columnsOf('nonsense'), /low_level, human, mouse, code, compact, got nonsense/);
   assert.throws(() => makeActor('nonsense', {}), /got nonsense/);
   world.close();
 });
