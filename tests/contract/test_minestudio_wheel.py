@@ -51,13 +51,16 @@ def python():
 def test_the_unchanged_wheel_plays_with_all_its_callbacks(tmp_path):
     found = install(tmp_path / "minestudio")
     path = f"{found['PATH_FIRST']}{os.pathsep}{os.environ['PATH']}"
-    done = subprocess.run(
-        [python(), SCRIPT, tmp_path],
-        cwd=tmp_path, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
-        timeout=1500,
-        env={**os.environ, "MINESTUDIO_DIR": found["MINESTUDIO_DIR"], "PATH": path},
-    )  # fmt: skip
-    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
-    said = [json.loads(line) for line in done.stdout.splitlines() if line.startswith('{"callback"')]
+    output = tmp_path / "output.txt"
+    with output.open("w") as file:  # no pipe: MineStudio's daemon would keep it open
+        done = subprocess.run(
+            [python(), SCRIPT, tmp_path],
+            cwd=tmp_path, stdin=subprocess.DEVNULL, stdout=file, stderr=file, check=False,
+            timeout=1500,
+            env={**os.environ, "MINESTUDIO_DIR": found["MINESTUDIO_DIR"], "PATH": path},
+        )  # fmt: skip
+    lines = output.read_text().splitlines()
+    assert done.returncode == 0, "\n".join(lines[-60:])
+    said = [json.loads(line) for line in lines if line.startswith('{"callback"')]
     assert [each for each in said if not each["seen"]] == []
     assert {each["callback"] for each in said} - {"(none)"} == CALLBACKS

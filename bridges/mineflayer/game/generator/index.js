@@ -172,7 +172,8 @@ class Generator {
   /** Returns the place of a biome, {x, z}, that is nearest to another; null if none is near. */
   nearestBiome(biome, fromX, fromZ) {
     if (!NAMES.includes(biome)) return null;
-    const [x0, z0] = [Math.floor(fromX), Math.floor(fromZ)];
+    // The middle of a cell, whose biome is that of its 4 x 4 columns in a chunk.
+    const [x0, z0] = [fromX, fromZ].map((at) => (Math.floor(at) >> 2) * 4 + 2);
     for (let ring = 0; ring * STRIDE <= FARTHEST; ring++) {
       for (let a = -ring; a <= ring; a++) {
         const isEdge = Math.abs(a) === ring;

@@ -6,6 +6,7 @@ const { stateOf } = require('../observe/state');
 const { replay } = require('../snapshot');
 const { makeGameWorld } = require('../gameworld');
 const { KEYS } = require('../actions');
+const { makeGenerator } = require('../generator');
 const { begin, play, playUntil } = require('./actions_help');
 
 const row = (held = [], camera = [0, 0]) => ({ keys: KEYS.map((key) => Number(held.includes(key))), camera });
@@ -123,6 +124,17 @@ test('/teleportbiome leads to the nearest ground of a biome', async () => {
   }
   assert.match((await run(world, '/teleportbiome @a atlantis')).refused, /Could not find a biome of type atlantis/);
   world.close();
+});
+
+test('the place of a biome is one where the chunk has it', () => {
+  const generator = makeGenerator({ seed: 6 });
+  const { biomes } = require('prismarine-registry')('1.16.5');
+  for (let i = 0; i < 60; i++) {
+    const { x, z } = generator.nearestBiome('plains', i * 3.7 - 100, 40 - i * 2.3);
+    const found = generator.generate(x >> 4, z >> 4).getBiome({ x: x & 15, y: 64, z: z & 15 });
+    assert.strictEqual(biomes[found].name, 'plains', `${x} ${z}`);
+  }
+  assert.strictEqual(generator.nearestBiome('atlantis', 0, 0), null);
 });
 
 test('a world is restored with the commands that were run in it', async () => {
