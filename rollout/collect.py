@@ -101,6 +101,7 @@ class CollectPlan:
         """Returns the description of the dataset of a run."""
         c = self.config
         named = {"auto": "raw", "jpeg": f"jpeg:{c.recording.quality}"}
+        named["h264"] = f"h264:{c.recording.crf}"
         return describe_dataset(
             self.bridge.spec,
             self.task,

@@ -87,14 +87,17 @@ class RecordingConfig(Section):
     """Options of the recorded dataset."""
 
     enabled: bool = key(True, "Whether to write a dataset.")
-    codec: Literal["auto", "raw", "png", "webp", "jpeg"] = key(
+    codec: Literal["auto", "raw", "png", "webp", "jpeg", "h264"] = key(
         "auto",
-        "Codec of image columns; jpeg is lossy; auto selects a lossless codec by image size.",
+        "Codec of image columns; jpeg and h264 are lossy; auto selects a lossless codec.",
     )
-    codecs: dict[str, Literal["auto", "raw", "png", "webp", "jpeg"]] = key(
+    codecs: dict[str, Literal["auto", "raw", "png", "webp", "jpeg", "h264"]] = key(
         dict, "Codecs of individual columns, by observation key."
     )
     quality: int = key(95, "JPEG quality, from 1 to 100.", ge=1, le=100)
+    crf: int = key(
+        20, "Constant rate factor of h264, from 0, which is lossless, to 51.", ge=0, le=51
+    )
     details: bool = key(
         True, "Whether to record data without a fixed shape: text, structured state."
     )

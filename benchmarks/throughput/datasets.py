@@ -17,6 +17,7 @@ import dataclasses
 import gc
 import itertools
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -35,14 +36,18 @@ from rollout.config import HostConfig, build_plugin
 from rollout.data import Dataset, DatasetWriter, EpisodeRef, describe_dataset
 from rollout.evaluators import GameReward
 from rollout.host import PlayOptions
+from rollout.train.recorded import PartReader, StepColumns
 
 LENGTH = 64  # steps of a window
+MINIBATCH = 256  # steps
 INSTANCES = 4
 FRAME = "observation"
 FORMATS: dict[str, dict[str, Any]] = {
     "raw, zstd (default)": {},
     "raw, lz4": {"compression": "lz4"},
     "png": {"codec": "png"},
+    "h264, lossless": {"codec": "h264:0"},
+    "h264, CRF 20": {"codec": "h264:20"},
 }
 
 # Name, reader of ``dataset_peers``, exporter and its options; None for the library's own files.
@@ -167,6 +172,53 @@ def record_stacks(folder: Path, steps: int) -> list[list[str]]:
     return rows[1:]
 
 
+def minibatches(path: Path, epochs: int = 3) -> list[list[str]]:
+    """Returns rows about minibatches of shuffled steps: of our trainings, and of Ray Data."""
+    columns = StepColumns([FRAME], ["action"], frozenset({"reward"}))
+    with Dataset(path) as dataset:
+        refs, names = dataset.episodes(), [FRAME, "action", "reward"]
+        steps, shape = sum(ref.length for ref in refs), dataset.manifest.schema
+        frame = json.loads(shape.field(FRAME).metadata[b"shape"])
+        room = steps * dataset.manifest.row_bytes / (1 << 20)
+
+        def ours(share: float) -> Iterator[int]:
+            rng = np.random.default_rng(0)
+            reader = PartReader(dataset, refs, columns, memory_mb=room * share, seed=0)
+            for part in range(epochs * reader.parts):
+                made = reader.part(part)
+                for index, _, _ in made.chunks(rng, minibatch=MINIBATCH, bptt=1, recurrent=False):
+                    taken = {k: values[index[0]] for k, values in made.columns.items()}
+                    yield len(taken["reward"])
+            reader.close()
+
+        import ray
+
+        ray.init(num_cpus=os.cpu_count(), include_dashboard=False, log_to_driver=False)
+        ray.data.DataContext.get_current().enable_progress_bars = False
+
+        def decoded(batch: dict[str, Any]) -> dict[str, Any]:
+            pixels = np.frombuffer(b"".join(batch[FRAME]), np.uint8)
+            return {**batch, FRAME: pixels.reshape(-1, *frame)}
+
+        def other(share: float) -> Iterator[int]:
+            rows = ray.data.read_parquet(str(path / "data"), columns=names).map_batches(decoded)
+            for _ in range(epochs):
+                buffer = {"local_shuffle_buffer_size": max(MINIBATCH, int(steps * share))}
+                batches = rows.iter_batches(batch_size=MINIBATCH, local_shuffle_seed=0, **buffer)
+                for batch in batches:
+                    yield len(batch["reward"])
+
+        rows = []
+        for name, read in (("trainings of Gamut", ours), ("Ray Data", other)):
+            for share, what in ((4.0, "all"), (0.25, "a quarter")):
+                next(items := read(min(share, 1.0) if read is other else share))
+                began, count = time.perf_counter(), sum(items)
+                rows.append([name, what, f"{count / (time.perf_counter() - began):,.0f}"])
+                print(rows[-1], flush=True)
+        ray.shutdown()
+    return rows
+
+
 def peers(path: Path, folder: Path, seconds: float, lerobot: str | None) -> list[list[str]]:
     """Returns the rows of other formats, exported from the dataset in ``path``."""
     rows = []
@@ -221,6 +273,7 @@ def main() -> None:
         if args.peers:
             first = folder / next(iter(FORMATS)).replace(" ", "-")
             rows += peers(first, folder, args.seconds, args.lerobot)
+            shuffled = minibatches(first)
     finally:
         shutil.rmtree(folder)
     head = ["format", "room in memory for", "write steps/s", "bytes/step"]
@@ -231,6 +284,14 @@ def main() -> None:
 How to read it: windows and single frames are drawn at random, with action and reward; an epoch
 reads each episode once. Memory is what the process grew by while it read. Other formats have the
 same episodes without loss, and read the same columns; Minari reads whole episodes for a window.
+"""
+    if args.peers:
+        head = ["reader", "room in memory for", "steps/s"]
+        text += f"\n## Minibatches of {MINIBATCH} shuffled steps\n\n{table(head, shuffled)}"
+        text += """
+How to read it: steps per second of wall time over three epochs, each step once, with frame, action
+and reward; the first minibatch is not counted. With room for a quarter, Gamut shuffles episodes
+and the steps of the part in memory, Ray Data the steps in its local shuffle buffer.
 """
     head = ["Pong, 84x84, four frames", "us/step to record", "of collection", "bytes/step"]
     text += f"\n## Recording {args.steps:,} steps of frame stacks\n\n{table(head, stacks)}"

@@ -9,6 +9,7 @@ raw        anything larger, or with more dimensions       fixed-size binary: C-o
 png        uint8 images, 1, 3 or 4 channels               PNG file, lossless
 webp       uint8 images, 1 or 3 channels                  WebP file, lossless
 jpeg:Q     uint8 images, 1 or 3 channels                  JPEG file of quality Q, **lossy**
+h264:CRF   uint8 images, 1 or 3 channels                  frame of a video, **lossy** but for CRF 0
 json       details                                        JSON text
 ========== ============================================== ===============================
 
@@ -25,8 +26,10 @@ from typing import Any
 import cv2
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from rollout.api import Array
+from rollout.data import h264
 from rollout.errors import DatasetError
 from rollout.files import parse_json
 
@@ -38,12 +41,18 @@ _IMAGES = {
     "webp": ((1, 3), ".webp", (cv2.IMWRITE_WEBP_QUALITY, 101)),
     "jpeg": ((1, 3), ".jpg", (cv2.IMWRITE_JPEG_QUALITY,)),
 }
-_JPEG_QUALITY = 95
+_VIDEO = (1, 3)  # channels
+_JPEG_QUALITY, _CRF = 95, 20
 
 
 @dataclass(frozen=True)
 class Codec:
-    """The encoding of a value; ``quality`` is 1 to 100 for ``jpeg`` and 0 otherwise."""
+    """The encoding of a value.
+
+    Attributes:
+        name: see the table above.
+        quality: of ``jpeg``, 1 to 100; of ``h264`` the constant rate factor, 0 to 51; else 0.
+    """
 
     name: str
     quality: int = 0
@@ -56,28 +65,40 @@ class Codec:
     @property
     def is_lossy(self) -> bool:
         """True if a value that is read may differ from the one that was stored."""
-        return self.name == "jpeg"
+        return self.name == "jpeg" or (self.is_video and self.quality > 0)
+
+    @property
+    def is_video(self) -> bool:
+        """True if a value is a frame of a video, which needs those before it."""
+        return self.name == "h264"
 
     def __str__(self) -> str:
-        return f"{self.name}:{self.quality}" if self.quality else self.name
+        return f"{self.name}:{self.quality}" if self.quality or self.is_video else self.name
 
 
 PLAIN = Codec("plain")
 JSON = Codec("json")
-VALID = "raw, png, webp, jpeg or jpeg:QUALITY"
+VALID = "raw, png, webp, jpeg, jpeg:QUALITY, h264 or h264:CRF"
 
 
 def parse_codec(text: str) -> Codec:
-    """Returns the codec of a name such as ``raw``, ``png`` or ``jpeg:95``.
+    """Returns the codec of a name such as ``raw``, ``png``, ``jpeg:95`` or ``h264:20``.
 
     Raises:
-        DatasetError: there is none of that name, or the quality is not 1 to 100.
+        DatasetError: there is none of that name, or the quality is out of range.
     """
     name, _, quality = text.partition(":")
     if name == "jpeg":
         if quality and not (quality.isdecimal() and 1 <= int(quality) <= 100):
             raise DatasetError(f"codec {text!r}: expected a quality from 1 to 100, as in jpeg:95")
         return Codec("jpeg", int(quality or _JPEG_QUALITY))
+    if name == "h264":
+        if quality and not (quality.isdecimal() and int(quality) <= h264.MOST_CRF):
+            raise DatasetError(
+                f"codec {text!r}: expected a constant rate factor from 0, without loss, to "
+                f"{h264.MOST_CRF}, as in h264:20"
+            )
+        return Codec("h264", int(quality or _CRF))
     if quality or name not in ("plain", "list", "raw", "png", "webp", "json"):
         raise DatasetError(f"unknown codec {text!r}; valid for images: {VALID}, for others: raw")
     return Codec(name)
@@ -94,12 +115,14 @@ def choose_codec(
         DatasetError: ``own`` cannot carry such values, or no codec can.
     """
     wanted, fallback = parse_codec(own or default), numeric_codec(name, dtype, shape)
-    if wanted.name not in (*_IMAGES, "raw"):
+    if wanted.name not in (*_IMAGES, "h264", "raw"):
         raise DatasetError(f"column {name!r}: codec {wanted} is not available; valid: {VALID}")
     valid = _image_codecs(dtype, shape)
     # The default applies to images it can encode: a frame stack of 4 remains raw under jpeg, and
     # so does a map of a few cells, whose image file would be mostly header.
     if wanted.name in valid and (own or math.prod(shape) > LONGEST_LIST):
+        if wanted.is_video:
+            h264.require_encoder()
         return wanted
     if wanted.name == "raw" or own is None:
         return fallback
@@ -114,7 +137,8 @@ def _image_codecs(dtype: str, shape: tuple[int, ...]) -> list[str]:
     if dtype != "uint8" or len(shape) not in (2, 3):
         return []
     channels = shape[2] if len(shape) == 3 else 1
-    return [codec for codec, (fits, *_) in _IMAGES.items() if channels in fits]
+    fitting = [codec for codec, (fits, *_) in _IMAGES.items() if channels in fits]
+    return [*fitting, "h264"] if channels in _VIDEO else fitting
 
 
 def numeric_codec(name: str, dtype: str, shape: tuple[int, ...]) -> Codec:
@@ -130,11 +154,19 @@ def numeric_codec(name: str, dtype: str, shape: tuple[int, ...]) -> Codec:
     return Codec("list" if len(shape) == 1 and shape[0] <= LONGEST_LIST else "raw")
 
 
-def encode(codec: Codec, kind: pa.DataType, values: Array) -> pa.Array:
+def encode(
+    codec: Codec, kind: pa.DataType, values: Array, begins: NDArray[np.bool_] | None = None
+) -> pa.Array:
     """Returns an Arrow array of the type of the column, without copying where it can.
 
-    The values are ``(n, *shape)`` of the column's dtype; ``(n,)`` objects for strings and details.
+    Args:
+        codec: of the column.
+        kind: the type.
+        values: ``(n, *shape)`` of the column's dtype; ``(n,)`` objects for strings and details.
+        begins: ``(n,)``, which values are the first of an episode here; None for the first alone.
     """
+    if codec.is_video:
+        return pa.array(h264.encode_frames(values, codec.quality, begins), pa.binary())
     if codec.is_image:
         return pa.array([_encode_image(codec, image) for image in values], pa.binary())
     if codec.name == "raw":
@@ -212,8 +244,9 @@ def _encode_json(value: Any) -> bytes | None:
 def decode(codec: Codec, dtype: str, shape: tuple[int, ...], values: pa.Array) -> Array:
     """Returns the values of an Arrow array without nulls as ``(n, *shape)``.
 
-    Strings and details come as ``(n,)`` objects, timestamps as float64 Unix seconds. The result
-    may share the memory of ``values`` and be read-only.
+    Frames of a video begin with a key frame. Strings and details come as ``(n,)`` objects,
+    timestamps as float64 Unix seconds. The result may share the memory of ``values`` and be
+    read-only.
 
     Raises:
         DatasetError: a value is damaged or has another shape.
@@ -231,6 +264,8 @@ def decode(codec: Codec, dtype: str, shape: tuple[int, ...], values: pa.Array) -
     if codec.is_image:
         images = [_decode_image(shape, data.as_buffer()) for data in values]
         return np.stack(images) if images else np.zeros((0, *shape), np.uint8)
+    if codec.is_video:
+        return h264.decode_frames(shape, h264.buffers(values))
     if codec.name == "raw":
         return _decode_raw(np.dtype(dtype), shape, values)
     flat = values.flatten() if codec.name == "list" else values

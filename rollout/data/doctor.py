@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 from rollout.api import Array
 from rollout.data.codec import decode
 from rollout.data.episodes import Problem, Runs, same_index
+from rollout.data.h264 import buffers, from_key, undecodable
 from rollout.data.journal import JournalReader
 from rollout.data.layout import Layout, writer_of
 from rollout.data.manifest import METADATA_KEY, Manifest, read_manifest
@@ -284,17 +284,40 @@ def _try(seal: Seal | None, layout: Layout, manifest: Manifest, number: int) -> 
             health.findings.append(Finding(name, "error", what))
             continue
         health.collector.add(rows)
-        for row, what in _undecodable(manifest.stored, rows):
+        found = {**_damaged_frames(manifest.stored, rows, reader, start)}
+        found |= _undecodable(manifest.stored, rows)
+        for row, what in sorted(found.items()):
             health.bad_rows.append(start + row)
             health.findings.append(Finding(name, "error", f"row {start + row}: {what}"))
     return health
 
 
-def _undecodable(columns: tuple[Column, ...], rows: pa.Table) -> Iterator[tuple[int, str]]:
+def _damaged_frames(
+    columns: tuple[Column, ...], rows: pa.Table, reader: ShardReader, start: int
+) -> dict[int, str]:
+    """Rows from ``start`` on with a frame of a video that does not decode."""
+    found: dict[int, str] = {}
+    for column in (c for c in columns if c.codec.is_video):
+        try:
+            data, ahead = from_key(
+                rows.column(column.name),
+                start,
+                lambda *low_high, name=column.name: reader.read([name], *low_high).column(0),
+            )
+        except DatasetError:  # of the rows before, which are reported on their own
+            data, ahead = buffers(rows.column(column.name)), 0
+        for row, what in undecodable(column.shape, data).items():
+            if row >= ahead:
+                found[row - ahead] = f"{column.name}: {what}"
+    return found
+
+
+def _undecodable(columns: tuple[Column, ...], rows: pa.Table) -> dict[int, str]:
     """Rows with a value that is not an image, not JSON, or of another shape."""
-    seen: set[int] = set()
+    seen: dict[int, str] = {}
     for column in columns:
-        if column.codec.name in ("plain", "list") and not column.nullable:
+        plain = column.codec.name in ("plain", "list") and not column.nullable
+        if plain or column.codec.is_video:
             continue
         values = rows.column(column.name).combine_chunks()
         present: NDArray[np.int64] = np.flatnonzero(values.is_valid().to_numpy(False))
@@ -303,9 +326,9 @@ def _undecodable(columns: tuple[Column, ...], rows: pa.Table) -> Iterator[tuple[
             continue
         for k, row in enumerate(present.tolist()):
             problem = _decodes(column, array.slice(k, 1))
-            if problem is not None and row not in seen:
-                seen.add(row)
-                yield row, f"{column.name}: {problem}"
+            if problem is not None:
+                seen.setdefault(row, f"{column.name}: {problem}")
+    return seen
 
 
 def _decodes(column: Column, array: pa.Array) -> str | None:

@@ -126,6 +126,8 @@ class Manifest:
             name = FINAL if key == OBSERVATION else f"{FINAL}/{key}"
             if key in self.stack_axes:
                 column = replace(column, codec=numeric_codec(name, column.dtype, column.shape))
+            elif column.codec.is_video:  # it follows no other image
+                column = replace(column, codec=Codec("png"))
             final.append(replace(column, name=name, role=FINAL, nullable=True, doc=after))
         actions = self.action_space.spaces.items()
         columns = [*IDENTITY, *observed]
@@ -240,7 +242,7 @@ def describe_dataset(
         extras: ``Policy.extras`` of the policy.
         compression: of the shards: ``zstd``, ``lz4`` or ``none``.
         about: other attributes of ``Manifest``: ``bridge_options``, ``policy``,
-            ``policy_options``, ``codec`` (``raw``, ``png``, ``webp`` or ``jpeg:QUALITY``),
+            ``policy_options``, ``codec`` (see ``rollout.data.codec``),
             ``codecs``, ``details``, ``code_version``, ``run``.
 
     Raises:

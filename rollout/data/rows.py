@@ -85,13 +85,16 @@ class RowEncoder:
         self._check(fragment)
         order = _Order.of(fragment)
         parts = self._identity(fragment, order)
+        starts = order.take(fragment.start_index)
+        begins = np.concatenate([[True], starts[1:] != starts[:-1]])[: len(starts)]
         for role, group in _groups(fragment).items():
             for key, column in self._by_role[role].items():
                 kind = self._types[column.name]
                 if column.name in self._stacks:
-                    parts |= self._stacked(self._stacks[column.name], group[key], fragment, order)
+                    stack = self._stacks[column.name]
+                    parts |= self._stacked(stack, group[key], fragment, order, begins)
                     continue
-                parts[column.name] = encode(column.codec, kind, order.take(group[key]))
+                parts[column.name] = encode(column.codec, kind, order.take(group[key]), begins)
         for name in _FRAGMENT_COLUMNS:
             parts[name] = pa.array(order.take(getattr(fragment, name)))
         micros = np.rint(order.take(fragment.wall_time) * 1e6).astype(np.int64)
@@ -118,7 +121,12 @@ class RowEncoder:
         ]
 
     def _stacked(
-        self, stack: FrameStack, values: Array, fragment: Fragment, order: _Order
+        self,
+        stack: FrameStack,
+        values: Array,
+        fragment: Fragment,
+        order: _Order,
+        begins: NDArray[np.bool_],
     ) -> dict[str, pa.Array]:
         """The two columns of a stack of frames."""
         frames = stack.frames(values)
@@ -129,7 +137,7 @@ class RowEncoder:
         older = encode_some(frames[t, b, :-1], kept, order.length)
         kind = self._types[stack.newest.name]
         return {
-            stack.newest.name: encode(stack.newest.codec, kind, newest),
+            stack.newest.name: encode(stack.newest.codec, kind, newest, begins),
             stack.older.name: older,
         }
 

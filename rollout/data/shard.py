@@ -23,6 +23,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from rollout.data.h264 import KEY_EVERY
 from rollout.data.journal import parse_losses
 from rollout.data.manifest import Manifest
 from rollout.data.rows import LossRecord
@@ -59,7 +60,9 @@ class ShardWriter:
         self.rows = 0
         columns = manifest.stored
         fits = _GROUP_BYTES // max(sum(c.row_bytes for c in columns if not c.nullable), 1)
-        self._target = max(_GROUP_ROWS[0], min(_GROUP_ROWS[1], fits))
+        # A video is decoded from a key frame on, so groups begin with one where they can.
+        least = KEY_EVERY if any(c.codec.is_video for c in columns) else _GROUP_ROWS[0]
+        self._target = max(least, min(_GROUP_ROWS[1], fits))
         self._schema = manifest.schema
         self._waiting: list[pa.RecordBatch] = []
         self._waiting_rows = 0

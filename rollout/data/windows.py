@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from rollout.api import Array
 from rollout.data.codec import decode
+from rollout.data.h264 import decode_frames, from_key
 from rollout.data.refs import EpisodeRef
 from rollout.data.schema import Column
 from rollout.data.stacks import FrameStack
@@ -112,7 +113,7 @@ class GroupCache:
             for column in missing:
                 stored = table.column(column.name)
                 whole = column.dtype == "string" or column.nullable
-                values = stored if whole else decode_column(column, [stored])
+                values = stored if whole else self._decoded(column, stored, shard, begin)
                 held[shard, begin, end, column.name] = values
                 self.nbytes += values.nbytes
         for key in keys:
@@ -120,6 +121,15 @@ class GroupCache:
         while missing and self.nbytes > self.most_bytes and len(held) > len(keys):
             self.nbytes -= held.popitem(last=False)[1].nbytes
         return [held[key] for key in keys]
+
+    def _decoded(self, column: Column, stored: pa.ChunkedArray, shard: int, begin: int) -> Array:
+        """The values of rows of a shard from ``begin`` on."""
+        if not column.codec.is_video:
+            return decode_column(column, [stored])
+        data, ahead = from_key(
+            stored, begin, lambda *rows: self._rows(shard, [column.name], *rows).column(0)
+        )
+        return decode_frames(column.shape, data)[ahead:]
 
 
 def read_stack(

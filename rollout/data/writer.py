@@ -98,7 +98,7 @@ class DatasetWriter(AbstractContextManager["DatasetWriter"]):
             raise
         for name, codec in self.manifest.lossy.items():
             _log.warning(
-                "%s: %s is stored with loss, as %s; the codecs raw, png and webp are lossless",
+                "%s: %s is stored with loss, as %s; raw, png, webp and h264:0 are lossless",
                 *(self.layout.root, name, codec),
             )
         if adopted:

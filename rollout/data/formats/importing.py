@@ -27,6 +27,7 @@ from rollout.api import (
     StateSpace,
 )
 from rollout.api.fragment import EpisodeResult
+from rollout.data.codec import parse_codec
 from rollout.data.layout import Layout
 from rollout.data.manifest import Manifest, now
 from rollout.data.new_folder import new_folder
@@ -102,7 +103,7 @@ def manifest_of(spec: SourceSpec, form: str, source: Path) -> Manifest:
         task = {**manifest.task}
         task["metadata"] = {**task.get("metadata", {}), "imported": origin}
         lossy = [manifest.codec, *manifest.codecs.values()]
-        if any(each.startswith("jpeg") for each in lossy):
+        if any(parse_codec(each).is_lossy for each in lossy):
             # Images were decoded once; to encode them again would lose more.
             codecs = {k: _lossless(v) for k, v in manifest.codecs.items()}
             manifest = replace(manifest, codec=_lossless(manifest.codec), codecs=codecs)
@@ -131,7 +132,7 @@ def manifest_of(spec: SourceSpec, form: str, source: Path) -> Manifest:
 
 
 def _lossless(codec: str) -> str:
-    return "png" if codec.startswith("jpeg") else codec
+    return "png" if parse_codec(codec).is_lossy else codec
 
 
 def _write(importer: Importer, source: Path, root: Path, manifest: Manifest) -> Imported:

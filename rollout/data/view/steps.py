@@ -199,7 +199,7 @@ def _pictures(
         "name": name,
         "height": height,
         "width": width,
-        "lossy": str(column.codec) if column.codec.name == "jpeg" else None,
+        "lossy": str(column.codec) if column.codec.is_lossy else None,
         "files": list(files),
         "at": [files[kept[t]] if t in kept else None for t in range(count)],
         "left_out": count - len(kept),

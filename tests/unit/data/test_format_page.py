@@ -86,7 +86,8 @@ def test_the_metadata_of_a_field():
 
 def test_codecs_and_files(tmp_path):
     for name in names_of(TABLES["Type, shape and codec of a column"][0]):
-        assert str(parse_codec(name.replace(":Q", ":95"))).startswith(name.partition(":")[0])
+        codec = parse_codec(re.sub(":[A-Z]+$", ":9", name))
+        assert str(codec).startswith(name.partition(":")[0])
     layout = Layout(tmp_path)
     paths = [layout.manifest, layout.card, layout.lock, layout.quarantine]
     paths += [layout.file(folder, 0) for folder in layout.folders]
