@@ -13,13 +13,14 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import logging
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from rollout.cli import OTHER_CODE, Session
-from rollout.config import RunConfig, resolved
+from rollout.config import BridgeConfig, RunConfig, Section, resolved
 from rollout.errors import (
     BudgetExhausted,
     GamutError,
@@ -29,6 +30,7 @@ from rollout.errors import (
     no_exit,
     trace_of,
 )
+from rollout.host.interpreter import Interpreter, check_interpreter, interpreter_of
 from rollout.host.ray_watch import conclude_if_lost, lost_after
 from rollout.host.session import ray_session, require_session
 from rollout.observe.exporter import RayExporter
@@ -207,17 +209,18 @@ def open_job(
     to the cluster is checked first, so that invalid input leaves no files behind.
 
     Raises:
-        InputError: the output cannot be used, there is no cluster at the address, or the package
-            wandb is missing.
+        InputError: the output cannot be used, there is no cluster at the address, the package wandb
+            is missing, or the interpreter of the games is missing or lacks something.
     """
     settings: Any = config
     require_wandb(settings.wandb)
     if needs_ray:
         require_session(settings.ray.address)
+    games = [dataclasses.asdict(each) for each in _interpreters(config)]
     # Held: the directory is complete or does not exist; and everything opened is closed.
     with session.stop.held(), contextlib.ExitStack() as stack:
         opened = RunDirectory.opened(
-            config.output, config, resume=session.resume, wait_s=session.wait_s
+            config.output, config, resume=session.resume, wait_s=session.wait_s, games=games
         )
         run = stack.enter_context(opened)
         set_up_logging(settings.log.level, run.log)
@@ -231,3 +234,21 @@ def open_job(
             if isinstance(error, PluginError):
                 error.logged = True
             raise
+
+
+def _interpreters(config: Section, python: str | None = None) -> Iterator[Interpreter]:
+    """Checks and yields the interpreters of the games of a configuration that are not ours.
+
+    Args:
+        config: the configuration, or a section of it.
+        python: ``host.python`` of what it is a section of.
+    """
+    python = getattr(getattr(config, "host", None), "python", python)
+    for name in type(config).model_fields:
+        section = getattr(config, name)
+        if isinstance(section, BridgeConfig):
+            bridge = section.build()
+            if (path := interpreter_of(python, bridge)) is not None:
+                yield check_interpreter(path, bridge)
+        elif isinstance(section, Section):
+            yield from _interpreters(section, python)

@@ -28,7 +28,7 @@ import secrets
 import shutil
 import socket
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
@@ -79,7 +79,14 @@ class RunDirectory:
         self.videos, self.wandb = path / "videos", path / "wandb"
 
     @classmethod
-    def create(cls, path: Path | str, config: RunConfig, *, resume: bool) -> RunDirectory:
+    def create(
+        cls,
+        path: Path | str,
+        config: RunConfig,
+        *,
+        resume: bool,
+        games: Sequence[Mapping[str, Any]] = (),
+    ) -> RunDirectory:
         """Returns the directory of a new or resumed run, with its configuration written.
 
         Resuming where no run exists begins one, so that a job that is restarted repeatedly can
@@ -87,6 +94,8 @@ class RunDirectory:
 
         A relative path is below ``GAMUT_RUNS_DIR`` if that is set. Under an agent of a W&B sweep,
         the run is a subfolder with the name of the agent's run.
+
+        ``games`` describes the interpreters of the games, for the session, if they are others.
 
         Raises:
             RunDirectoryError: the folder contains another run or other files, or cannot be used.
@@ -122,6 +131,7 @@ class RunDirectory:
                     "argv": sys.argv,
                     "changes": changes,
                     "versions": versions(),
+                    **({"games": [*games]} if games else {}),
                 }
             )
             run = cls(folder, about["run_id"], len(about["sessions"]) - 1)
@@ -133,7 +143,13 @@ class RunDirectory:
     @classmethod
     @contextmanager
     def opened(
-        cls, path: Path | str, config: RunConfig, *, resume: bool, wait_s: float = 0.0
+        cls,
+        path: Path | str,
+        config: RunConfig,
+        *,
+        resume: bool,
+        wait_s: float = 0.0,
+        games: Sequence[Mapping[str, Any]] = (),
     ) -> Iterator[RunDirectory]:
         """Opens a run as ``create`` does, for a session; removes a new run with invalid input.
 
@@ -145,7 +161,7 @@ class RunDirectory:
                 seconds, or the directory was removed meanwhile.
         """
         with _alone(folder_of(path), wait_s):
-            run = cls.create(path, config, resume=resume)
+            run = cls.create(path, config, resume=resume, games=games)
             try:
                 with run._there():
                     yield run

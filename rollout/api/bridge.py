@@ -6,7 +6,7 @@ import operator
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
 import numpy as np
 from gymnasium import spaces
@@ -56,6 +56,30 @@ class Resources:
     memory_mb: int = 500
     gpus: float = 0.0
     custom: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Environment:
+    """An interpreter for the games of a bridge whose packages contradict ours.
+
+    ``gamut env make NAME`` makes it.
+
+    Attributes:
+        name: of the bridge.
+        requirements: file with every package that is installed there, with its version; none is
+            added. NumPy and Gymnasium must be among them.
+        python: version of Python, e.g. ``"3.11"``; at least that.
+        modules: what the game imports, without which nothing is launched.
+        HOST: environment variable in the processes of a game with the path of the host's
+            interpreter, for a game that starts programs which need our packages.
+    """
+
+    HOST: ClassVar[str] = "GAMUT_PYTHON"
+
+    name: str
+    requirements: Path
+    python: str
+    modules: tuple[str, ...] = ()
 
 
 class TaskMaker(Protocol):
@@ -382,6 +406,16 @@ class Bridge(Protocol):
             GameStartError: the launch failed; the message gives the reason.
             ConfigError: it cannot have that width.
         """
+        ...
+
+
+@runtime_checkable
+class HasEnvironment(Protocol):
+    """A bridge whose games run in an interpreter of their own."""
+
+    @property
+    def environment(self) -> Environment:
+        """How that is made; used unless ``host.python`` names another."""
         ...
 
 

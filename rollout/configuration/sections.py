@@ -404,6 +404,11 @@ class HostConfig(Section):
     isolation: Literal["auto", "in_process", "subprocess"] = key(
         "auto", "Where a game runs: beside the policy, or in its own process; auto asks the game."
     )
+    python: str | None = key(
+        None,
+        "Interpreter of the games, with what they need, e.g. of a venv; null for the one that "
+        "`gamut env make` made for the bridge, if it has one of its own, else Gamut's.",
+    )
     restarts: int = key(
         5,
         "Failures of one instance of a game within restart_window_s after which it is restarted "
@@ -501,6 +506,15 @@ class HostConfig(Section):
         gt=0,
     )
 
+    @model_validator(mode="after")
+    def _own_process(self) -> HostConfig:
+        if self.python is not None and self.isolation == "in_process":
+            raise ValueError(
+                "python: games of another interpreter run in their own processes; set "
+                "isolation=subprocess, or leave python out"
+            )
+        return self
+
     @property
     def recycle_s(self) -> float | None:
         """``recycle_minutes`` in seconds."""
@@ -508,6 +522,8 @@ class HostConfig(Section):
 
     def plays_in_process(self, own: str) -> bool:
         """Returns whether a game runs in its player's process; ``own`` is its bridge's choice."""
+        if self.python is not None:
+            return False
         return (own if self.isolation == "auto" else self.isolation) == "in_process"
 
     def needs(self, own: Resources) -> Resources:

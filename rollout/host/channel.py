@@ -9,6 +9,7 @@ socket is sent by a thread.
 from __future__ import annotations
 
 import contextlib
+import io
 import math
 import mmap
 import os
@@ -17,6 +18,7 @@ import tempfile
 import threading
 from collections.abc import Mapping
 from multiprocessing.reduction import ForkingPickler
+from pathlib import Path, PurePath
 from socket import MSG_DONTWAIT, SHUT_RDWR, socket
 from typing import Any
 
@@ -33,6 +35,44 @@ STEP, FRAME, MESSAGE = b"s", b"f", b"m"
 
 _HEAD = struct.Struct("!i")  # the length of a message, as ``multiprocessing.Connection`` writes it
 _CHUNK = 2**20
+
+_PROTOCOL = 4  # of pickle; the default of every Python that may be at either end
+
+
+def pack(message: Any) -> bytes:
+    """Returns a message as bytes that any Python and NumPy can unpack, with ``pickle.loads``.
+
+    The pickles of arrays and paths name modules that other versions do not have.
+    """
+    buffer = io.BytesIO()
+    _Pickler(buffer, _PROTOCOL).dump(message)
+    return buffer.getvalue()
+
+
+class _Pickler(ForkingPickler):
+    def reducer_override(self, value: Any) -> Any:
+        if type(value) is np.ndarray:
+            data = value.ravel().tolist() if value.dtype.hasobject else value.tobytes()
+            return _array, (value.dtype, value.shape, data)
+        if isinstance(value, np.generic):
+            return _scalar, (value.dtype, value.tobytes())
+        if isinstance(value, PurePath):
+            return _path, (str(value),)
+        return NotImplemented
+
+
+def _array(dtype: np.dtype[Any], shape: tuple[int, ...], data: bytes | list[Any]) -> Array:
+    if isinstance(data, list):
+        return np.fromiter(data, dtype, len(data)).reshape(shape)
+    return np.frombuffer(bytearray(data), dtype).reshape(shape)
+
+
+def _scalar(dtype: np.dtype[Any], data: bytes) -> Any:
+    return np.frombuffer(data, dtype)[0]
+
+
+def _path(text: str) -> Path:
+    return Path(text)
 
 
 def _layout(spec: BridgeSpec, width: int) -> tuple[list[tuple[FrameColumn, int]], int]:
@@ -133,7 +173,7 @@ class Wire:
         Raises:
             OSError: the game has closed the connection.
         """
-        body = ForkingPickler.dumps(message)
+        body = pack(message)
         data = b"".join((MESSAGE, _HEAD.pack(len(body)), body))
         try:
             sent = self._socket.send(data, MSG_DONTWAIT)

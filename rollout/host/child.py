@@ -2,12 +2,17 @@
 
 Started by ``SubprocessHandle``, under a guard, as ``python -m rollout.host.child SOCKET MEMORY``,
 two inherited descriptors. It ends on request or when the socket closes; if that takes too long, the
-guard ends it.
+guard ends it. Its interpreter may be another than the host's; it imports NumPy and Gymnasium only,
+beside what the game imports.
 """
 
 from __future__ import annotations
 
+import importlib.metadata
+import importlib.util
+import json
 import os
+import pickle  # of the host, which started this process
 import sys
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -15,10 +20,11 @@ from typing import Any
 
 import numpy as np
 
-from rollout.api import Array, Columns, Frame, Instance, probing
+from rollout.api import Array, Columns, Frame, HasEnvironment, Instance, probing
 from rollout.errors import GameStartError, trace_of
-from rollout.host.channel import FRAME, MESSAGE, STEP, Channel
-from rollout.host.frames import FrameCheck, describe
+from rollout.host.channel import FRAME, MESSAGE, STEP, Channel, pack
+from rollout.host.frames import FrameCheck, column_texts
+from rollout.host.frames import describe as describe_error
 from rollout.host.handle import ERRORS
 
 _EVERY_ROW = slice(None)
@@ -52,12 +58,12 @@ class _Child:
                     return
             except BaseException as error:  # noqa: BLE001 - any error of a game is reported to its host
                 kinds = (kind for kind, each in ERRORS.items() if isinstance(error, each))
-                reply = next(kinds, "crashed"), (describe(error), trace_of(error))
+                reply = next(kinds, "crashed"), (describe_error(error), trace_of(error))
             if reply is None:
                 os.write(socket, FRAME)
             else:
                 os.write(socket, MESSAGE)
-                self._connection.send(reply)
+                self._connection.send_bytes(pack(reply))
 
     def _serve_one(self, message: tuple[Any, ...]) -> tuple[str, Any] | None:
         """Returns the reply to a message; None for a frame that is entirely in shared memory."""
@@ -95,6 +101,20 @@ class _Child:
         """Ends the game."""
         if self._instance is not None:
             self._instance.close()
+
+
+def describe() -> None:
+    """Reads a bridge from stdin and writes what this interpreter has for it, as JSON."""
+    bridge = pickle.load(sys.stdin.buffer)  # noqa: S301 - of the host, which started this process
+    modules = bridge.environment.modules if isinstance(bridge, HasEnvironment) else ()
+    found = {
+        "missing": [name for name in modules if importlib.util.find_spec(name) is None],
+        "columns": column_texts(bridge.spec),
+        "packages": dict(
+            sorted((d.metadata["Name"], d.version) for d in importlib.metadata.distributions())
+        ),
+    }
+    sys.stdout.write(json.dumps(found))
 
 
 def main() -> None:

@@ -55,6 +55,12 @@ def frame_columns(spec: BridgeSpec) -> list[FrameColumn]:
     ]
 
 
+def column_texts(spec: BridgeSpec) -> list[str]:
+    """Returns the columns of frames and actions as text, to compare two interpreters."""
+    columns = (*frame_columns(spec), *fixed_columns("action", spec.action_space))
+    return [f"{c.role} {c.name}: {c.dtype.str}{[*c.shape]}" for c in columns]
+
+
 class FrameCheck:
     """Checks the frames of one game and converts their details; see ``Frame.details``.
 

@@ -14,7 +14,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, Literal
 
@@ -67,6 +67,7 @@ class Guarded:
         descriptors: descriptors that the command inherits; close yours after this call.
         namespace: whether the command gets a PID namespace: ``never``, ``auto`` (where permitted)
             or ``always``. With one, no process survives even a ``kill -9`` of the guard.
+        variables: further environment variables of the command.
 
     Raises:
         ConfigError: ``namespace="always"`` where it is not permitted; or this is not Linux.
@@ -80,6 +81,7 @@ class Guarded:
         *,
         descriptors: Sequence[int] = (),
         namespace: Namespace = "never",
+        variables: Mapping[str, str] | None = None,
     ) -> None:
         if sys.platform != "linux":
             raise ConfigError(
@@ -106,7 +108,8 @@ class Guarded:
         kind = "namespace" if self._namespace else "plain"
         pipes = (control_read, report_write)
         inherited = ",".join(map(str, descriptors))
-        marks = (f"{name}={value}" for name, value in self._marks.items())
+        added = self._marks | dict(variables or {})
+        marks = (f"{name}={value}" for name, value in added.items())
         guard = (*_PYTHON, _SCRIPT, *map(str, pipes), kind, inherited, *marks)
         try:
             self._starter = subprocess.Popen(

@@ -33,6 +33,7 @@ from rollout.errors import (
 from rollout.host.channel import Channel, Incomplete, Wire, create_memory
 from rollout.host.frames import FrameCheck, describe
 from rollout.host.guarded import Guarded, Namespace
+from rollout.host.interpreter import link_packages, require_program
 
 _REAP_S = 0.5  # its socket closes slightly before its guard reports how it ended
 ERRORS = {"start": GameStartError, "timeout": GameTimeout, "input": InputError}
@@ -159,6 +160,7 @@ class SubprocessHandle:
         ports: ports on which it may listen.
         width: number of slots.
         namespace: whether it gets a PID namespace; see ``rollout.host.guarded.Guarded``.
+        python: the interpreter; None for ours.
     """
 
     def __init__(
@@ -169,7 +171,9 @@ class SubprocessHandle:
         width: int,
         *,
         namespace: Namespace = "never",
+        python: Path | None = None,
     ) -> None:
+        self._python = python
         self._bridge, self._workdir, self._ports, self._width = bridge, workdir, ports, width
         self._namespace: Namespace = namespace
         self._guarded: Guarded | None = None
@@ -205,11 +209,20 @@ class SubprocessHandle:
             unless_started.enter_context(ours)
             memory = create_memory(self._bridge.spec, self._width)
             descriptors = (theirs.fileno(), memory)
-            command = [sys.executable, "-m", "rollout.host.child", *map(str, descriptors)]
+            program, variables = sys.executable, dict[str, str]()
+            if self._python is not None:
+                require_program(self._python)
+                program = str(self._python)
+                variables = link_packages(self._workdir.with_name("packages"), self._bridge)
+            command = [program, "-m", "rollout.host.child", *map(str, descriptors)]
             try:
                 with self._stderr.open("ab") as output:
                     self._guarded = Guarded(
-                        command, output, descriptors=descriptors, namespace=self._namespace
+                        command,
+                        output,
+                        descriptors=descriptors,
+                        namespace=self._namespace,
+                        variables=variables,
                     )
                 self._channel = Channel(memory, self._bridge.spec, self._width)
             finally:

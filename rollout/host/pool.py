@@ -13,6 +13,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from rollout.host.channel import Incomplete
 from rollout.host.frames import describe
 from rollout.host.handle import Handle, InProcessHandle, SubprocessHandle
 from rollout.host.instances import NEVER, Event, Game, GameCloser, Kind, PooledInstance, free_ports
+from rollout.host.interpreter import interpreter_of
 from rollout.host.supervision import Health, LaunchLimit
 from rollout.observe.hosts import HostFigures
 
@@ -71,7 +73,9 @@ class Pool:
         self.deadlines = self.host.deadlines(self.spec.deadlines)
         if self.make_handle is None:
             here = self.host.plays_in_process(self.spec.process)
-            self.make_handle = InProcessHandle if here else SubprocessHandle
+            python = interpreter_of(self.host.python, self.bridge)
+            own = partial(SubprocessHandle, python=python)
+            self.make_handle = InProcessHandle if here else own
         # Spares follow the instances in the list; they are treated alike, but have no events.
         count, limit = self.instances + self.host.spares, self.host.concurrent_launches
         pooled = (PooledInstance(Health(self.host, self.host.restarts)) for _ in range(count))
