@@ -80,6 +80,9 @@ COMMANDS: Mapping[str, Command] = {
     "check-bridge": Command(
         "Runs the conformance suite of bridges on a game.", "rollout.commands.check_bridge:main"
     ),
+    "env": Command(
+        "Makes the interpreter in which the games of a bridge run.", "rollout.commands.env:main"
+    ),
     "states": Command(
         "Counts the distinguishable states of a task.", "rollout.commands.states:main"
     ),
