@@ -148,15 +148,30 @@ def _load(spec: BridgeSpec, bridge_name: str, found: _TaskFile) -> Task:
     return task
 
 
+def read_task(spec: BridgeSpec, bridge_name: str, name_or_path: str) -> Mapping[str, Any]:
+    """Returns the contents of a task's file, or what the bridge makes of its name, unchecked.
+
+    Raises:
+        InputError: as in ``load_task``.
+    """
+    found = _find(spec, bridge_name, name_or_path)
+    if not isinstance(found.document.data, dict):
+        raise ConfigError(f"{found.document.source}: expected a mapping, the contents of a task")
+    return {"name": found.name, **found.document.data}
+
+
 def bridge_and_task(
-    config: BridgeConfig, name_or_path: str, check: Callable[[Bridge], None] | None = None
+    config: BridgeConfig,
+    name_or_path: str | Mapping[str, Any],
+    check: Callable[[Bridge], None] | None = None,
 ) -> tuple[BridgeConfig, Bridge, Task]:
     """Returns a bridge with the options that a task needs, and the task.
 
     The configuration that is returned has the task's options in it. An option that the task needs
     replaces the default. A configured value that differs from both is an error.
 
-    ``check`` is called with a bridge before its ``spec`` is read, which may import modules.
+    The task is a name, the path of a file, or the contents of one. ``check`` is called with a
+    bridge before its ``spec`` is read, which may import modules.
 
     Raises:
         ConfigError: the configuration contradicts the task.
@@ -167,7 +182,7 @@ def bridge_and_task(
         check(bridge)
     if not name_or_path:
         return config, bridge, load_task(bridge.spec, config.name, "")
-    found = _find(bridge.spec, config.name, name_or_path)
+    found = _given_or_found(bridge.spec, config.name, name_or_path)
     needed, place = _read(bridge.spec, config.name, found).options, found.document.source
     if not needed:
         return config, bridge, _load(bridge.spec, config.name, found)
@@ -188,7 +203,7 @@ def bridge_and_task(
                 f"{asked!r}; leave the key out, or choose another task"
             )
     # Loaded again, because the needs of a task may depend on the options of its bridge.
-    again = _find(bridge.spec, config.name, name_or_path)
+    again = _given_or_found(bridge.spec, config.name, name_or_path)
     return wanted, bridge, _load(bridge.spec, config.name, again)
 
 
@@ -244,6 +259,13 @@ def _find(spec: BridgeSpec, bridge_name: str, name_or_path: str) -> _TaskFile:
     if is_path and name_or_path.partition("/")[0] not in groups:
         return _of_file(path)
     raise UnknownNameError(f"task of bridge {bridge_name!r}", name_or_path, listed)
+
+
+def _given_or_found(spec: BridgeSpec, bridge_name: str, task: str | Mapping[str, Any]) -> _TaskFile:
+    if isinstance(task, str):
+        return _find(spec, bridge_name, task)
+    name = str(task.get("name", "task"))
+    return _TaskFile(name, name, Document(dict(task), name))
 
 
 def _of_file(path: Path) -> _TaskFile:

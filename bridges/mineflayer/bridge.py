@@ -26,6 +26,7 @@ from bridges.mineflayer.scene import NO_SCENE, Scene, make_scene
 from bridges.mineflayer.spaces import BEARINGS, LAYOUTS, RGB
 from bridges.mineflayer.task_documents import MinelandTasks
 from bridges.mineflayer.task_files import load_files
+from bridges.mineflayer.task_tools import MinecraftTaskTools
 from rollout.api import BridgeSpec, Deadlines, Instance, Resources, option
 from rollout.errors import (
     ConfigError,
@@ -123,7 +124,9 @@ class MineflayerBridge:
         dict, "scripted players, {name: {at, items, script, answers}}; see docs/mineflayer.md"
     )
     task_files: str = option(
-        "", "folder mineland/tasks/description_files of your own copy of MineLand; '' for none"
+        "",
+        "folder of your own copy of tasks: MineLand's description_files, or task_configs of MCU or "
+        "MineStudio; '' for none",
     )
     blueprint_file: str = option(
         "", "picture that agents observe as blueprint, of tasks to build; '' for none"
@@ -265,6 +268,7 @@ class MineflayerBridge:
                 self.task_files,
                 not remote,
             ),
+            task_tools=MinecraftTaskTools(self.ticks_per_step),
             action_labels=spaces.action_labels(self.actions, self.compact_actions),
             action_defaults=spaces.DEFAULTS.get(self.actions, {}),
         )

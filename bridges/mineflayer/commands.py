@@ -25,7 +25,16 @@ _MOST_NESTED = 32  # /execute run execute run ...
 
 
 class CommandError(ConfigError):
-    """A command that the embedded world cannot execute."""
+    """A command that the embedded world cannot execute.
+
+    Attributes:
+        at: index in the command, without its slash, where it is wrong; -1 if it is not one place.
+        word: the unknown name, if it is about one.
+    """
+
+    def __init__(self, message: str, at: int = -1, word: str = "") -> None:
+        super().__init__(message)
+        self.at, self.word = at, word
 
 
 @dataclass(frozen=True)
@@ -87,7 +96,7 @@ def parse_command(line: str) -> Command:
             raise ArgumentError("Expected printable characters alone", 0)
         command, _ = _command(text, 0, 0)
     except ArgumentError as problem:
-        raise CommandError(explained(text, problem)) from None
+        raise CommandError(explained(text, problem), problem.at, problem.word) from None
     return command
 
 

@@ -15,6 +15,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from bridges.mineflayer import mcu_files
 from bridges.mineflayer.factors import CONDITION
 from bridges.mineflayer.loadouts import LOADOUTS, NONE, parse_loadout
 from bridges.mineflayer.names import VERSION
@@ -180,13 +181,16 @@ class MinelandTasks:
 
     def names(self) -> Iterable[str]:
         """Returns those ids of MineLand's lists that are possible, and ours."""
-        return (*generate(), *load_files(self.files))
+        return (*generate(), *load_files(self.files), *mcu_files.find_files(self.files))
 
     def document(self, name: str) -> Mapping[str, Any] | None:
         """Returns the contents of a task's file; see ``rollout.api.bridge.TaskMaker``."""
         rows = load_files(self.files)
         if name in rows:
             return self._of_row(rows[name])
+        asked = mcu_files.make(self.files, name, self.ticks_per_step)
+        if asked is not None:
+            return asked
         if rows and name.startswith(_OF_FILES):
             raise UnknownNameError("task", name, rows)
         if not name.startswith(_HEADS) and name not in (PLAYGROUND, PLAYTHROUGH):

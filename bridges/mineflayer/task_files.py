@@ -9,6 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from bridges.mineflayer.mcu_files import find_files
 from bridges.mineflayer.names import names
 from bridges.mineflayer.scripts import VERBS, Act
 from rollout.errors import ConfigError, InputError, UnknownNameError
@@ -65,9 +66,12 @@ def load_files(folder: str) -> Mapping[str, Row]:
     files = [Path(folder).expanduser() / f"{family}_tasks.yaml" for family in DATA]
     there = [file for file in files if file.is_file()]
     if not there:
+        if find_files(folder):
+            return {}
         raise ConfigError(
-            f"task_files={folder}: no file such as {files[0].name} there; expected "
-            f"mineland/tasks/description_files of a copy of MineLand"
+            f"task_files={folder}: no file such as {files[0].name} there, and no task file of MCU; "
+            f"expected mineland/tasks/description_files of a copy of MineLand, or task_configs of "
+            f"MCU or MineStudio"
         )
     return _load(tuple((str(file), file.stat().st_mtime_ns) for file in there))
 

@@ -77,6 +77,7 @@ from rollout.api.spaces import (
 )
 from rollout.api.state import Factor, State, StateSpace, factor_from_data
 from rollout.api.task import Evaluator, EvaluatorRecipe, Limits, Outcome, Task, Verdict
+from rollout.api.task_tools import TaskDraft, TaskProblem, TaskTools
 from rollout.api.types import Array, Columns, Details, clean_text, clean_texts
 
 __all__ = [
@@ -145,6 +146,9 @@ __all__ = [
     "StepAlgorithm",
     "StepLearner",
     "Task",
+    "TaskDraft",
+    "TaskProblem",
+    "TaskTools",
     "Trainable",
     "Trial",
     "Usage",

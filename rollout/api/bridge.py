@@ -13,6 +13,7 @@ from gymnasium import spaces
 
 from rollout.api.spaces import Labels, check_labels, check_masks, check_stacks
 from rollout.api.state import State, StateSpace
+from rollout.api.task_tools import TaskTools
 from rollout.api.types import Array, Bools, Columns, Details, Ints
 from rollout.errors import ConfigError, InputError
 
@@ -130,6 +131,7 @@ class BridgeSpec:
         resources: what one instance needs.
         tasks: folder of the task files that come with the bridge.
         task_maker: builds tasks from names without a file; None if there are none.
+        task_tools: reads and checks tasks; None if there are none.
         original_observation_space: the nested space, when the flat one was made from it.
         original_action_space: likewise.
         action_labels: names of the actions for people; see ``rollout.api.spaces.Labels``.
@@ -158,6 +160,7 @@ class BridgeSpec:
     resources: Resources = Resources()
     tasks: Path | None = None
     task_maker: TaskMaker | None = None
+    task_tools: TaskTools | None = None
     original_observation_space: spaces.Space[Any] | None = None
     original_action_space: spaces.Space[Any] | None = None
     action_labels: Labels = field(default_factory=dict)

@@ -125,6 +125,14 @@ class Agent {
       && this.world.serv.entities[target.id] === target).length;
   }
 
+  /** Returns what the game has counted of this player, `{group: {name: number}}`; nothing on a real server. */
+  statistics() {
+    if (!this.embedded) return {};
+    const counted = Object.entries(this.world.statistics.of(this.player));
+    return Object.fromEntries(counted.filter(([, counts]) => Object.keys(counts).length > 0)
+      .map(([group, counts]) => [group, { ...counts }]));
+  }
+
   /**
    * Returns the placed blocks that still stand, as far as this agent knows of them: its own, and
    * those of others in sight; none on a real server.

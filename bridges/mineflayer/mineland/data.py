@@ -135,7 +135,7 @@ _UNKNOWN = ("blocks_movement", "cos_look_vec_angle")
 """Fields of ``voxels`` that MineLand has and never fills."""
 
 
-_OURS = ("built", "code_info", "chat")
+_OURS = ("built", "code_info", "chat", "statistics")
 """Details that are no fields of MineLand's observations."""
 
 
@@ -146,9 +146,7 @@ def observation(details: Mapping[str, Any], rgb: NDArray[np.uint8] | None) -> Ob
         details: of its row of a frame.
         rgb: its picture ``(height, width, 3)``; None when headless.
     """
-    said = {
-        key: value for key, value in details.items() if key not in ("built", "code_info", "chat")
-    }
+    said = {key: value for key, value in details.items() if key not in _OURS}
     picture = np.zeros((0, 0, 3), np.uint8) if rgb is None else rgb
     said["rgb"] = picture.transpose(2, 0, 1).copy()
     said["rgb_height"], said["rgb_width"] = picture.shape[:2]

@@ -131,6 +131,7 @@ class Observer {
       })),
       ...agent.events.take(),
       built: agent.built(),
+      statistics: agent.statistics(),
       code_info: code.info,
       control_state: Object.fromEntries(KEYS.map((key, i) => [key, values.control_state[i]])),
       tick: values.tick,

@@ -1,0 +1,31 @@
+"""What the bridge knows of tasks beyond their names; see ``rollout.api.TaskTools``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bridges.mineflayer.mcu_files import read_draft
+from rollout.api import TaskDraft, TaskProblem
+
+
+@dataclass(frozen=True)
+class MinecraftTaskTools:
+    """Reads and checks tasks.
+
+    Attributes:
+        ticks_per_step: of the bridge, for limits in steps.
+    """
+
+    ticks_per_step: int = 5
+
+    def read(self, path: Path) -> TaskDraft | None:
+        """Returns the task of a file of MCU or MineStudio; see ``rollout.api.TaskTools``."""
+        return read_draft(path, self.ticks_per_step)
+
+    def check(self, document: Mapping[str, Any]) -> Sequence[TaskProblem]:
+        """Returns the problems of a task; see ``rollout.api.TaskTools``."""
+        del document
+        return ()
