@@ -93,6 +93,7 @@ MAY_IMPORT = {
         *(f"rollout.host.{each}" for each in ("builder", "instances", "processes", "referee")),
         *CORE,
     ),
+    "rollout.testing.isolated": ("rollout.host.handle", "rollout.host.interpreter", *CORE),
     "rollout.testing.importer_checks": ("rollout.data", "rollout.testing.report", *CORE),
     "rollout.train": (*core_but(*JOBS, *OUTSIDE), "rollout.evaluate"),
 }
@@ -113,6 +114,9 @@ SHARED_FIELDS = {
     },
     "what plays and starts a game knows only those options of its bridge that it needs": {
         *("ModOptions", "Playing", "StardojoBridge"),
+    },
+    "MineStudio shows and starts the game of another bridge": {
+        *("MineflayerBridge", "MinestudioBridge"),
     },
     "a line of a journal is flat": {"Entry", "Usage"},
     "who asks a model names it, how, and its limits": {"JudgeConfig", "VlmOptions"},

@@ -160,12 +160,15 @@ class Server:
 
     Args:
         world: plays its missions.
-        port: to listen on; 0 for a free one.
+        port: to listen on; 0, or one that is taken, for a free one.
     """
 
     def __init__(self, world: World, port: int) -> None:
         self._world = world
-        self._listener = socket.create_server(("127.0.0.1", port))
+        try:
+            self._listener = socket.create_server(("127.0.0.1", port))
+        except OSError:  # taken since MineStudio looked; it reads the port that is said
+            self._listener = socket.create_server(("127.0.0.1", 0))
         self._links: dict[int, socket.socket] = {}
         self._missions: dict[int, bytes] = {}
         self.port: int = self._listener.getsockname()[1]

@@ -15,12 +15,13 @@ JAR = "engine/build/libs/mcprec-6.13.jar"
 PROGRAM = "bin/xvfb-run"
 
 
-def install(folder: Path) -> dict[str, str]:
+def install(folder: Path, python: str | None = None) -> dict[str, str]:
     """Writes the files; returns the environment variables under which MineStudio finds them.
 
     Args:
         folder: MineStudio's own, ``MINESTUDIO_DIR``. One for each process, which keeps its
             database there.
+        python: interpreter of the engine, which has Gamut's packages; None for this one.
 
     Raises:
         FileExistsError: there is a jar, MineStudio's own engine, which stays.
@@ -33,7 +34,7 @@ def install(folder: Path) -> dict[str, str]:
         file.parent.mkdir(parents=True, exist_ok=True)
     jar.touch()
     root = Path(__file__).parents[2]
-    command = [sys.executable, "-m", "bridges.minestudio.engine"]
+    command = [python or sys.executable, "-m", "bridges.minestudio.engine"]
     # The arguments are those of xvfb-run and java; the last is --envPort=PORT.
     program.write_text(
         "#!/bin/sh\n"

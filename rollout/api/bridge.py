@@ -71,6 +71,8 @@ class Environment:
             added. NumPy and Gymnasium must be among them.
         python: version of Python, e.g. ``"3.11"``; at least that.
         modules: what the game imports, without which nothing is launched.
+        programs: programs on the path of the game that it needs, likewise.
+        files: files that it needs, likewise.
         HOST: environment variable in the processes of a game with the path of the host's
             interpreter, for a game that starts programs which need our packages.
     """
@@ -81,6 +83,8 @@ class Environment:
     requirements: Path
     python: str
     modules: tuple[str, ...] = ()
+    programs: tuple[str, ...] = ()
+    files: tuple[Path, ...] = ()
 
 
 class TaskMaker(Protocol):

@@ -15,9 +15,11 @@ from typing import Any
 from rollout.cli import DONE, ENDED_SHORT, add_set, fail
 from rollout.config import build_plugin, parse_set
 from rollout.errors import ConfigError, ContractError, InputError
+from rollout.host.interpreter import check_interpreter, interpreter_of
 from rollout.registry import names
 from rollout.signals import tell
 from rollout.testing import check_bridge
+from rollout.testing.isolated import IsolatedBridge
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -26,6 +28,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         bridge = build_plugin("bridges", asked.name, options(asked.set))
         _ = bridge.spec  # where many options show whether the game exists
+        python = interpreter_of(asked.python, bridge)
+        if python is not None:
+            check_interpreter(python, bridge)
+            bridge = IsolatedBridge(bridge, asked.python)
         report = check_bridge(
             bridge,
             steps=asked.steps,
@@ -63,6 +69,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("name", help=f"name of the bridge: {', '.join(names('bridges'))}")
     add_set(parser, "OPTION=VALUE", "options of the bridge")
+    parser.add_argument("--python", help="interpreter of the games, as host.python of a run")
     parser.add_argument("--steps", type=int, default=100, help="steps of each trajectory (100)")
     parser.add_argument("--width", type=int, help="slots of an instance (up to 4)")
     parser.add_argument("--seed", type=int, default=0, help="seed of starts and actions (0)")

@@ -24,6 +24,7 @@ from rollout.api import Environment, HasEnvironment
 from rollout.cli import DONE, fail
 from rollout.config import build_plugin
 from rollout.errors import ConfigError, InputError
+from rollout.files import read_document
 from rollout.host.interpreter import environment_folder
 from rollout.registry import names
 from rollout.signals import tell
@@ -63,12 +64,12 @@ def make_environment(environment: Environment, folder: Path) -> bool:
     Raises:
         ConfigError: uv is missing, or could not make it; what it said is above.
     """
-    requirements = environment.requirements.read_bytes()
+    requirements = read_document(environment.requirements)
     stamp = hashlib.sha256(environment.python.encode() + b"\n" + requirements).hexdigest()
     folder.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(folder.with_name(f".{folder.name}.lock")):
         made = folder / _STAMP
-        if made.is_file() and made.read_text() == stamp:
+        if made.is_file() and read_document(made) == stamp.encode():
             return False
         uv = shutil.which(str(Path(sys.executable).with_name("uv"))) or shutil.which("uv")
         if uv is None:

@@ -13,6 +13,7 @@ import importlib.util
 import json
 import os
 import pickle  # of the host, which started this process
+import shutil
 import sys
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -106,15 +107,23 @@ class _Child:
 def describe() -> None:
     """Reads a bridge from stdin and writes what this interpreter has for it, as JSON."""
     bridge = pickle.load(sys.stdin.buffer)  # noqa: S301 - of the host, which started this process
-    modules = bridge.environment.modules if isinstance(bridge, HasEnvironment) else ()
-    found = {
-        "missing": [name for name in modules if importlib.util.find_spec(name) is None],
-        "columns": column_texts(bridge.spec),
-        "packages": dict(
-            sorted((d.metadata["Name"], d.version) for d in importlib.metadata.distributions())
-        ),
-    }
+    missing: list[str] = []
+    if isinstance(bridge, HasEnvironment):
+        needs = bridge.environment
+        missing += [f"the module {name}" for name in needs.modules if not _has(name)]
+        missing += [f"the program {name}" for name in needs.programs if not shutil.which(name)]
+        missing += [f"the file {path}" for path in needs.files if not path.is_file()]
+    packages = sorted((d.metadata["Name"], d.version) for d in importlib.metadata.distributions())
+    columns = [] if missing else column_texts(bridge.spec)
+    found = {"missing": missing, "columns": columns, "packages": dict(packages)}
     sys.stdout.write(json.dumps(found))
+
+
+def _has(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ImportError:  # the package that it belongs to is missing
+        return False
 
 
 def main() -> None:

@@ -33,7 +33,7 @@ from rollout.errors import (
 from rollout.host.channel import Channel, Incomplete, Wire, create_memory
 from rollout.host.frames import FrameCheck, describe
 from rollout.host.guarded import Guarded, Namespace
-from rollout.host.interpreter import link_packages, require_program
+from rollout.host.interpreter import link_packages, recipe_for_other, require_program
 
 _REAP_S = 0.5  # its socket closes slightly before its guard reports how it ended
 ERRORS = {"start": GameStartError, "timeout": GameTimeout, "input": InputError}
@@ -198,9 +198,8 @@ class SubprocessHandle:
             self._start()
         except OSError as error:
             raise GameStartError(f"its process could not be started: {error}") from error
-        self._send(
-            ("launch", self._bridge, str(self._workdir), self._ports, self._width, timeout_s)
-        )
+        bridge = self._bridge if self._python is None else recipe_for_other(self._bridge)
+        self._send(("launch", bridge, str(self._workdir), self._ports, self._width, timeout_s))
 
     def _start(self) -> None:
         self._workdir.mkdir(parents=True, exist_ok=True)

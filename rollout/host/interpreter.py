@@ -14,7 +14,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -101,6 +101,11 @@ def link_packages(folder: Path, bridge: Bridge) -> dict[str, str]:
     return {"PYTHONPATH": path, Environment.HOST: sys.executable}
 
 
+def recipe_for_other(bridge: Any) -> Any:
+    """Returns a bridge without what it has computed, for versions of packages other than ours."""
+    return replace(bridge)
+
+
 def check_interpreter(python: Path, bridge: Bridge) -> Interpreter:
     """Returns what an interpreter has for a game; starts it once.
 
@@ -120,7 +125,7 @@ def check_interpreter(python: Path, bridge: Bridge) -> Interpreter:
         try:
             done = subprocess.run(
                 [python, "-c", _CHECK],
-                input=pack(bridge),
+                input=pack(recipe_for_other(bridge)),
                 env=os.environ | link_packages(Path(folder), bridge),
                 capture_output=True,
                 timeout=_CHECK_S,
@@ -143,9 +148,10 @@ def check_interpreter(python: Path, bridge: Bridge) -> Interpreter:
         )
     found: dict[str, Any] = json.loads(described)
     if missing := found["missing"]:
+        module = any(each.startswith("the module") for each in missing)
         raise ConfigError(
             f"{where}, which lacks {', '.join(missing)}; "
-            + (f"make another with `{made}`" if made else "install it there")
+            + (f"make another with `{made}`" if module else "install what is missing")
         )
     if found["columns"] != column_texts(spec):
         raise ConfigError(

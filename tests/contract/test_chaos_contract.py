@@ -4,7 +4,7 @@ import pytest
 
 from bridges.chaos import ChaosBridge
 from rollout.testing import FakeBridge, check_bridge
-from tests.contract.isolated import IsolatedBridge
+from rollout.testing.isolated import IsolatedBridge
 
 UNEVEN = {
     "start_latency": 0.02,

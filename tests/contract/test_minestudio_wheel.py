@@ -3,18 +3,23 @@
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from bridges.mineflayer.node import packages_problem
-from bridges.minestudio import __file__ as bridge
+from bridges.mineflayer.spaces import KEYS
+from bridges.minestudio.actions import INVENTORY_ALONE, to_agent, to_keys
+from bridges.minestudio.bridge import MinestudioBridge
 from bridges.minestudio.install import install
+from rollout.commands.env import make_environment
+from rollout.errors import ConfigError
+from rollout.host.interpreter import environment_folder
+from rollout.testing import check_bridge
+from rollout.testing.isolated import IsolatedBridge
 
 SCRIPT = Path(__file__).with_name("minestudio_wheel.py")
-REQUIREMENTS = Path(bridge).with_name("requirements.txt")
-CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "gamut-minestudio"
 CALLBACKS = {
     *("SummonMobs", "InitInventory", "Commands", "Voxels", "GateRewards", "Rewards"),
     *("MaskActions", "Record", "Task", "PrevAction", "SpeedTest", "JudgeReset"),
@@ -27,34 +32,27 @@ pytestmark = [
 ]
 
 
+SMALL = MinestudioBridge(rgb_height=36, rgb_width=64, render_height=36, render_width=64)
+
+
+@pytest.fixture(scope="module")
 def python():
-    """Returns the Python of an environment with MineStudio, made once; skips where it cannot be."""
-    found, uv = CACHE / "bin" / "python", Path(sys.executable).with_name("uv")
-    if (CACHE / "ready").exists():
-        return found
-    wheels = subprocess.run(
-        [sys.executable, "-m", "pip", "config", "get", "global.find-links"],
-        capture_output=True, text=True, check=False,
-    ).stdout.strip()  # fmt: skip
-    torch = {"UV_FIND_LINKS": wheels} if wheels else {"UV_TORCH_BACKEND": "cpu"}
-    subprocess.run([uv, "venv", "-q", "--clear", "-p", "3.11", CACHE], check=True, timeout=60)
-    made = subprocess.run(
-        [uv, "pip", "install", "-q", "--no-deps", "--python", found, "-r", REQUIREMENTS],
-        env={**os.environ, **torch}, capture_output=True, text=True, timeout=900, check=False,
-    )  # fmt: skip
-    if made.returncode:
-        pytest.skip(f"cannot install MineStudio: {made.stderr[-300:]}")
-    (CACHE / "ready").touch()
-    return found
+    """The Python of an environment with MineStudio, made once; skips where it cannot be."""
+    folder = environment_folder("minestudio")
+    try:
+        make_environment(SMALL.environment, folder)
+    except ConfigError as error:
+        pytest.skip(f"cannot install MineStudio: {error}")
+    return folder / "bin" / "python"
 
 
-def test_the_unchanged_wheel_plays_with_all_its_callbacks(tmp_path):
+def test_the_unchanged_wheel_plays_with_all_its_callbacks(python, tmp_path):
     found = install(tmp_path / "minestudio")
     path = f"{found['PATH_FIRST']}{os.pathsep}{os.environ['PATH']}"
     output = tmp_path / "output.txt"
     with output.open("w") as file:  # no pipe: MineStudio's daemon would keep it open
         done = subprocess.run(
-            [python(), SCRIPT, tmp_path],
+            [python, SCRIPT, tmp_path],
             cwd=tmp_path, stdin=subprocess.DEVNULL, stdout=file, stderr=file, check=False,
             timeout=1500,
             env={**os.environ, "MINESTUDIO_DIR": found["MINESTUDIO_DIR"], "PATH": path},
@@ -64,3 +62,41 @@ def test_the_unchanged_wheel_plays_with_all_its_callbacks(tmp_path):
     said = [json.loads(line) for line in lines if line.startswith('{"callback"')]
     assert [each for each in said if not each["seen"]] == []
     assert {each["callback"] for each in said} - {"(none)"} == CALLBACKS
+
+
+def test_the_bridge_keeps_the_contract(python):
+    check_bridge(IsolatedBridge(SMALL), steps=10, timeout_s=600).raise_if_failed()
+
+
+MAPPING = """
+import sys
+import numpy as np
+from minestudio.utils.vpt_lib.action_mapping import CameraHierarchicalMapping
+mapping, found = CameraHierarchicalMapping(n_camera_bins=11), {}
+given = dict(np.load(sys.argv[1]))
+agent = {key: given[key][:, None] for key in ("buttons", "camera")}
+there = mapping.to_factored(agent)
+back = mapping.from_factored({"buttons": given["keys"], "camera": given["bins"]})
+np.savez(sys.argv[2], keys=there["buttons"], bins=there["camera"],
+         buttons=back["buttons"][:, 0], camera=back["camera"][:, 0])
+"""
+
+
+def test_actions_are_mapped_both_ways_as_by_the_wheel(python, tmp_path):
+    rng = np.random.default_rng(0)
+    given = {
+        "buttons": np.arange(INVENTORY_ALONE + 1),
+        "camera": rng.integers(0, 121, INVENTORY_ALONE + 1),
+        "keys": (rng.random((4000, len(KEYS))) < 0.15).astype(np.int64),
+        "bins": np.where(rng.random((4000, 1)) < 0.3, 5, rng.integers(0, 11, (4000, 2))),
+    }
+    np.savez(tmp_path / "given.npz", **given)
+    files = [str(tmp_path / name) for name in ("given.npz", "found.npz")]
+    subprocess.run([python, "-c", MAPPING, *files], check=True, timeout=300, cwd=tmp_path)
+    found = np.load(files[1])
+    there = to_keys(given["buttons"], given["camera"])
+    assert np.array_equal(there["keys"], found["keys"])
+    assert np.array_equal(there["camera"], found["bins"])
+    back = to_agent(given["keys"], given["bins"])
+    assert np.array_equal(back["buttons"], found["buttons"])
+    assert np.array_equal(back["camera"], found["camera"])
