@@ -15,9 +15,9 @@ import hashlib
 import os
 import platform
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import llvmlite.binding
 import numba
@@ -27,6 +27,13 @@ from llvmlite import ir
 from numba.core import caching, types
 from numba.extending import intrinsic
 
+F = TypeVar("F", bound=Callable[..., Any])
+
+CALLED_FROM_PYTHON = "GAMUT_CALL_INNER"
+"""Environment variable: when it is set, functions that are not entry points can be called from
+Python, as tests do; without it they compile faster."""
+
+_TYPES: Any = types  # numba's own annotations are incomplete
 _COMPILE_S = 1800.0  # that another process may take to compile, on a busy machine
 
 
@@ -99,6 +106,41 @@ def keep_code(made: Any, folder: Path) -> None:
 
     # What `cache=True` does, with a folder of our choice.
     made._cache = Cache(made.py_func)
+
+
+def part(function: F, *, fastmath: bool, floats: bool) -> F:
+    """Compiles a function that entry points call; it is inlined in them.
+
+    Args:
+        function: to compile, once for all its kinds of whole numbers.
+        fastmath: whether sums may be reordered.
+        floats: whether numbers of 32 bits become such of 64.
+    """
+    wrapped = bool(os.environ.get(CALLED_FROM_PYTHON))
+    made: Any = numba.njit(
+        error_model="numpy",
+        fastmath=fastmath,
+        no_cpython_wrapper=not wrapped,
+        no_cfunc_wrapper=not wrapped,
+    )(function)
+    compile_for = made.compile
+
+    def compile_plain(signature: Any) -> Any:
+        # Numba would compile a function again for every literal and every integer width of an
+        # argument: twice the time for the same code.
+        if isinstance(signature, tuple):
+            signature = tuple(_plain(one, floats=floats) for one in signature)
+        return compile_for(signature)
+
+    made.compile = compile_plain
+    return made  # type: ignore[no-any-return] # numba has no types
+
+
+def _plain(one: Any, *, floats: bool) -> Any:
+    one = _TYPES.unliteral(one)
+    if isinstance(one, _TYPES.Integer) and one.bitwidth < 64:
+        return _TYPES.int64
+    return _TYPES.float64 if floats and one == _TYPES.float32 else one
 
 
 _ELEMENTS: Mapping[str, ir.Type] = {

@@ -72,7 +72,7 @@ def core_but(*excepted):
 
 
 MAY_IMPORT = {
-    "bridges": ("bridges.atlas", "bridges.compilation", *CORE),
+    "bridges": ("bridges.atlas", "bridges.compilation", "bridges.hud", *CORE),
     # MineStudio's engine is the game of the Minecraft bridge behind another socket.
     "bridges.minestudio": ("bridges.minestudio", "bridges.mineflayer", *CORE),
     "policies": ("rollout.models", *CORE),

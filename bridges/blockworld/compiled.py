@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import functools
-import os
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -16,13 +15,17 @@ import numba
 import numpy as np
 from numba.core import types
 
-from bridges.compilation import cache_root, compilation_lock, digest, keep_code, reader, writer
+from bridges.compilation import (
+    cache_root,
+    compilation_lock,
+    digest,
+    keep_code,
+    part,
+    reader,
+    writer,
+)
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-CALLED_FROM_PYTHON = "GAMUT_CALL_INNER"
-"""Environment variable: when it is set, functions that are not entry points can be called from
-Python, as tests do; without it they compile faster."""
 
 _HERE = Path(__file__).parent
 _TYPES: Any = types  # numba's own annotations are incomplete
@@ -32,6 +35,8 @@ World: TypeAlias = Any
 
 _RULES = "rules"
 """Package whose code any other may call."""
+_PICTURES = "pictures"
+"""The one that calls ``bridges.hud``."""
 
 
 @functools.cache
@@ -42,7 +47,8 @@ def cache_folder(part: str) -> Path:
         part: name of a package within this one. Its code may call that of ``rules`` and its own.
     """
     found = [path for each in (_RULES, part) for path in sorted((_HERE / each).glob("*.py"))]
-    shared = [_HERE.parent / name for name in ("atlas.py", "compilation.py")]
+    names = ["atlas.py", "compilation.py", *(["hud.py"] if part == _PICTURES else [])]
+    shared = [_HERE.parent / name for name in names]
     common = [_HERE / "compiled.py", *shared, *sorted(_HERE.glob("data/*"))]
     return cache_root() / f"blockworld-{part}-{digest([*found, *common])}"
 
@@ -77,40 +83,12 @@ def _cached(function: F, *, fastmath: bool) -> F:
 
 def inner(function: F) -> F:
     """Compiles a function that entry points call; it is inlined in them."""
-    return _part(function, fastmath=False, floats=True)
+    return part(function, fastmath=False, floats=True)
 
 
 def fast_inner(function: F) -> F:
     """Like ``inner``, for functions called only by ``fast_kernel``; keeps float32."""
-    return _part(function, fastmath=True, floats=False)
-
-
-def _part(function: F, *, fastmath: bool, floats: bool) -> F:
-    wrapped = bool(os.environ.get(CALLED_FROM_PYTHON))
-    made: Any = numba.njit(
-        error_model="numpy",
-        fastmath=fastmath,
-        no_cpython_wrapper=not wrapped,
-        no_cfunc_wrapper=not wrapped,
-    )(function)
-    compile_for = made.compile
-
-    def compile_plain(signature: Any) -> Any:
-        # Numba would compile a function again for every literal and every integer width of an
-        # argument: twice the time for the same code.
-        if isinstance(signature, tuple):
-            signature = tuple(_plain(one, floats=floats) for one in signature)
-        return compile_for(signature)
-
-    made.compile = compile_plain
-    return made  # type: ignore[no-any-return] # numba has no types
-
-
-def _plain(one: Any, *, floats: bool) -> Any:
-    one = _TYPES.unliteral(one)
-    if isinstance(one, _TYPES.Integer) and one.bitwidth < 64:
-        return _TYPES.int64
-    return _TYPES.float64 if floats and one == _TYPES.float32 else one
+    return part(function, fastmath=True, floats=False)
 
 
 # integers -----------------------------------------------------------------------------------------

@@ -22,11 +22,11 @@ from bridges.blockworld.pictures.textures import (
     BOX_SIZES,
     COAT_COLOURS,
     SKINS,
-    icon_texel,
 )
 from bridges.blockworld.pictures.view import NEAR, light_cell
 from bridges.blockworld.rules.species import SHEEP
 from bridges.blockworld.rules.world import HEIGHT, MAX_ARROWS, MAX_CREATURES, MAX_DROPS, SIZE
+from bridges.hud import icon_texel
 
 _DROP_SIZE = 0.34
 """Width of a dropped item, in blocks."""
@@ -227,7 +227,7 @@ def draw_drop(w: World, s: Any, item: int, x: float, y: float, z: float, age: in
         if 0.0 <= u < 1.0:
             face_column(s, column)
             for row in range(upper, lower):
-                texel = icon_texel(item, u, min(max((row + 0.5 - top) / size, 0.0), 0.999))
+                texel = icon_texel(s, item, u, min(max((row + 0.5 - top) / size, 0.0), 0.999))
                 if texel >> 24:
                     depth = s.depth + column * s.tall * 4
                     pixel = s.picture + (row * s.wide + column) * 3

@@ -71,6 +71,9 @@ SIGHT = np.dtype(
         ("depth", "i8"),
         ("film", "i8"),
         ("sky", "i8"),
+        ("texels", "i8"),  # of icons; see ``bridges.hud``
+        ("looks", "i8"),
+        ("digits_from", "i8"),
         # the world: addresses again, since array indices may be negative and are checked
         ("blocks", "i8"),
         ("heights", "i8"),
