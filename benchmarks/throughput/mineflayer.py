@@ -22,7 +22,17 @@ import psutil
 
 from benchmarks.report import arguments, publish, spread, table
 from bridges.mineflayer import MineflayerBridge
-from bridges.mineflayer.spaces import ACTION, CODE, KIND, NEUTRAL, NEW, RESUME
+from bridges.mineflayer.spaces import (
+    ACTION,
+    CAMERA,
+    CODE,
+    KEYS_COLUMN,
+    KIND,
+    MOUSE_KEYS,
+    NEUTRAL,
+    NEW,
+    RESUME,
+)
 from rollout.api import Start
 
 LABEL = "protocol-real, mechanics re-implemented"
@@ -30,6 +40,7 @@ TICKS_PER_STEP = 20
 PATIENT_S = 600.0
 WALKERS = (1, 8, 32, 64, 128)
 HOARDERS = 64
+FRAMES = 100
 ASKED = {1: "1,000", 8: "250", 32: "20", 64: "19"}
 """Required ticks per second."""
 MINELAND_GB = {32: "19.65 (with vision)", 64: "6.30", 128: "9.04"}
@@ -133,6 +144,30 @@ def pictures(rounds: int) -> tuple[list[float], list[float]]:
     return drawn, stepped
 
 
+def frames(height: int, width: int, rounds: int) -> list[float]:
+    """Frames with the display per second of CPU time of the game and of this process.
+
+    A tick each, walking with the mouse layout in a wild world; drawing and all columns included.
+    """
+    rng = np.random.default_rng(0)
+    keys = np.array([[key == "forward" for key in MOUSE_KEYS]], np.int8)
+    options = {
+        "observe": ("rgb",), "hud": True, "actions": "mouse", "ticks_per_step": 1,
+        "rgb_height": height, "rgb_width": width,
+    }  # fmt: skip
+    found = []
+    with playing(1, "wild", **options) as (instance, process, _):
+        for number in range(rounds + 1):
+            began, spent = time.process_time(), cpu_seconds(process)
+            for _ in range(FRAMES):
+                camera = np.array([[0.0, rng.uniform(-15, 15)]], np.float32)
+                instance.step({KEYS_COLUMN: keys, CAMERA: camera}, timeout_s=PATIENT_S)
+            if number > 0:  # the first warms both
+                spent = cpu_seconds(process) - spent + time.process_time() - began
+                found.append(FRAMES / spent)
+    return found
+
+
 HOARD = """
 const kept = [];
 try { for (;;) kept.push(new Uint8Array(1 << 18).fill(1)); } catch (error) { kept.length -= 4; }
@@ -194,6 +229,9 @@ def other(rounds: int) -> str:
     drawn, stepped = pictures(rounds)
     rows.append(["pictures 64x64 a second, drawing alone", "-", spread(drawn), "800"])
     rows.append(["steps of one tick a second with a picture", spread(stepped), "-", "-"])
+    for height, width, asked in ((360, 640, "60"), (128, 128, "200")):
+        what = f"frames {width}x{height} with the display a second, game and drawing"
+        rows.append([what, "-", spread(frames(height, width, rounds)), asked])
     held, declared, running = programs(HOARDERS)
     what = f"GB, {HOARDERS} agents whose programs hold all they may"
     rows.append([what, f"{held:.2f}, {running} run", "-", f"{declared:.2f} declared"])

@@ -93,6 +93,9 @@ class MineflayerBridge:
     view_distance: int = option(4, "radius in which the world is loaded", unit="chunks")
     rgb_height: int = option(64, "height of the image rgb", unit="pixels")
     rgb_width: int = option(64, "width of the image rgb", unit="pixels")
+    hud: bool = option(
+        False, "whether the image rgb shows hotbar, health, hand, crosshair and the open window"
+    )
     # Senses: 0 is without limit, for ablations.
     sight_distance: float = option(
         48.0, "distance at which blocks and entities are visible", unit="blocks"
@@ -275,7 +278,7 @@ class MineflayerBridge:
 
     def config(self, width: int) -> dict[str, Any]:
         """Returns the settings that the game gets at its start, for an instance of that width."""
-        rgb = {"height": self.rgb_height, "width": self.rgb_width}
+        rgb = {"height": self.rgb_height, "width": self.rgb_width, "hud": self.hud}
         return {
             "mode": self.mode,
             "host": self.host,

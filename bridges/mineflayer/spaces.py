@@ -106,6 +106,9 @@ KEYS = (
 )
 """Keys of ``human`` in order: VPT's buttons."""
 
+MOUSE_KEYS = (*KEYS, "pickItem")
+"""Keys of ``mouse``: the same, and the one that takes the block that is looked at into the hand."""
+
 CAMERA_BINS = 11
 """Bins of a camera axis of ``human``; 5 is no movement (mu-law, 10 degrees at most, mu 10)."""
 
@@ -128,7 +131,7 @@ _SPACES: Mapping[str, spaces.Dict] = {
     ),
     "mouse": spaces.Dict(
         {
-            KEYS_COLUMN: spaces.MultiBinary(len(KEYS)),
+            KEYS_COLUMN: spaces.MultiBinary(len(MOUSE_KEYS)),
             CAMERA: spaces.Box(-FARTHEST, FARTHEST, (2,), np.float32),
         }
     ),
@@ -157,7 +160,7 @@ _LABELS: Mapping[str, Labels] = {
         f"{CAMERA}/pitch": _ANGLES,
         f"{CAMERA}/yaw": _ANGLES,
     },
-    "mouse": {KEYS_COLUMN: KEYS},
+    "mouse": {KEYS_COLUMN: MOUSE_KEYS},
     "code": {KIND: ("resume", "new")},
     "compact": {ACTION: COMPACT},
 }
@@ -218,7 +221,8 @@ def neutral(layout: str, rows: int, chosen: Sequence[str] = ()) -> Columns:
         still: Array = np.full((rows, 2), CAMERA_BINS // 2, np.int64)
         if layout == "mouse":
             still = np.zeros((rows, 2), np.float32)
-        return {KEYS_COLUMN: np.zeros((rows, len(KEYS)), np.int8), CAMERA: still}
+        none = np.zeros((rows, *leaf_shape(_SPACES[layout][KEYS_COLUMN])), np.int8)
+        return {KEYS_COLUMN: none, CAMERA: still}
     return {KIND: np.full(rows, RESUME, np.int64), CODE: np.full(rows, "", object)}
 
 

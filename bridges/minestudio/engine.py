@@ -1,8 +1,7 @@
 """MineStudio's engine on the embedded Minecraft: ``python -m bridges.minestudio.engine``.
 
 MineStudio's own code starts it (see ``install``), connects, and sends a mission and then steps,
-each a tick. What it does not have of the Java engine: the HUD, windows with a cursor, and the key
-``pickItem``.
+each a tick.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from bridges.mineflayer import MineflayerBridge
 from bridges.mineflayer.commands import CommandError, parse_command
 from bridges.mineflayer.factors import WORLDS
 from bridges.mineflayer.instance import MineflayerInstance
-from bridges.mineflayer.spaces import CAMERA, FARTHEST, KEYS, KEYS_COLUMN, RGB
+from bridges.mineflayer.spaces import CAMERA, FARTHEST, KEYS_COLUMN, MOUSE_KEYS, RGB
 from bridges.minestudio import wire
 from bridges.minestudio.wire import MessageError, Mission, Step
 from rollout.api import Columns, Frame, Start
@@ -79,6 +78,7 @@ class World:
         self._bridge = MineflayerBridge(
             actions="mouse",
             observe=(RGB,),
+            hud=True,
             ticks_per_step=1,
             rgb_width=size[0],
             rgb_height=size[1],
@@ -114,7 +114,7 @@ class World:
             self.command(step.chat)
         elif step.chat:
             self.command(f"/say {step.chat}")
-        keys = np.array([[key in step.keys for key in KEYS]], np.int8)
+        keys = np.array([[key in step.keys for key in MOUSE_KEYS]], np.int8)
         camera = np.clip(np.array([step.camera], np.float32), -FARTHEST, FARTHEST)
         actions: Columns = {KEYS_COLUMN: keys, CAMERA: np.nan_to_num(camera)}
         self._frame = self._playing.step(actions, timeout_s=_STEP_S)

@@ -104,6 +104,31 @@ def resets():
     env.close()
 
 
+def windows():
+    env = sim(callbacks.CommandsCallback(["/give @s minecraft:oak_log"]), seed=7)
+    env.reset()
+
+    def act(turn=(0, 0), **keys):
+        action = {**env.env.action_space.no_op(), "camera": np.array(turn), **keys}
+        obs, _, _, info = env.env.step(action)
+        return obs["pov"].astype(int), info
+
+    closed, _ = act()
+    act(inventory=1)
+    opened, info = act()
+    seen = info["isGuiOpen"] and (closed != opened).any(-1).mean() > 0.8
+    report("(none)", "the key opens the inventory, and the picture shows it", seen)
+    for down, right in ((67, -72), (-124, 90), (10, 56)):  # hotbar, grid, result, in pixels
+        act((down * 0.15, right * 0.15))
+        act(attack=1, sneak=int(down == 10))
+        act()
+    act(inventory=1)
+    _, info = act()
+    crafted = not info["isGuiOpen"] and ("oak_planks", 4) in items(info)
+    report("(none)", "the cursor crafts planks", crafted)
+    env.close()
+
+
 def episode(seed):
     env = sim(seed=seed)
     digest = hashlib.sha256()
@@ -123,5 +148,6 @@ def episode(seed):
 if __name__ == "__main__":
     world_of_commands()
     resets()
+    windows()
     report("(none)", "the same seed gives the same bytes", episode(3) == episode(3))
     report("(none)", "another seed gives others", episode(3) != episode(4))

@@ -213,6 +213,27 @@ def test_a_picture_has_its_lowest_row_first(client):
 
 
 @game
+def test_the_inventory_opens_and_its_cursor_crafts(client):
+    client.begin(3)
+    client.step(chat="/give @s oak_log 1")
+    closed, _ = client.step()
+    _, state = client.step(inventory=1)
+    assert state["isGuiOpen"]
+    opened, _ = client.step()
+    assert np.mean(np.frombuffer(opened, np.uint8) != np.frombuffer(closed, np.uint8)) > 0.8
+    # From the middle to the first slot of the hotbar, to the grid, to the result, in pixels.
+    for x, y in ((-72, 67), (90, -124), (56, 10)):
+        client.step(camera=(y * 360 / 2400, x * 360 / 2400))
+        client.step(attack=1, sneak=int(x == 56))
+        client.step()
+    _, state = client.step(inventory=1)
+    _, state = client.step()
+    assert not state["isGuiOpen"]
+    held = {(slot["type"], slot["quantity"]) for slot in state["inventory"]}
+    assert held == {("oak_planks", 4), ("none", 0)}
+
+
+@game
 def test_the_state_has_what_the_client_requires(client):
     _, state = client.begin(3)
     assert all(key in state for key in NEEDED)

@@ -165,6 +165,7 @@ class Agent {
     this.stopped = true;
     this.actor.close?.();
     this.scene?.close();
+    this.display?.close();
     for (const [emitter, event, listener] of this.listeners) emitter.off(event, listener);
     this.listeners = [];
   }

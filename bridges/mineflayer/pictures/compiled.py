@@ -33,7 +33,8 @@ _TYPES: Any = types  # numba's own annotations are incomplete
 def cache_folder() -> Path:
     """Returns the folder of the compiled code of this version of the sources."""
     here, bridges = Path(__file__).parent, Path(__file__).parents[2]
-    version = digest([*sorted(here.glob("*.py")), bridges / "atlas.py", bridges / "compilation.py"])
+    shared = [bridges / name for name in ("atlas.py", "compilation.py", "hud.py")]
+    version = digest([*sorted(here.glob("*.py")), *shared])
     return cache_root() / f"mineflayer-rgb-{version}"
 
 

@@ -129,6 +129,9 @@ class Looks:
         table: ``sceneTable`` of the driver: ``appearances``, ``entities``, ``items``, ``biomes``.
 
     Attributes:
+        rows: the appearances, as in the table.
+        entities: name, width and height of each kind of creature, or None.
+        items: the names of the items, or None.
         forms: ``(N + 1,)`` uint8, the last one ``OUT``.
         tints: ``(256, 3)`` by biome, factors for the colours of grass and leaves.
         in_nether: ``(256,)`` by biome, whether it is one of the Nether's.
@@ -137,7 +140,7 @@ class Looks:
 
     def __init__(self, table: Mapping[str, Any]) -> None:
         rows: Sequence[Sequence[Any]] = table["appearances"]
-        self._rows = rows
+        self.rows = rows
         self.entities: Sequence[Sequence[Any] | None] = table["entities"]
         self.items: Sequence[str | None] = table["items"]
         count = len(rows)
@@ -172,7 +175,7 @@ class Looks:
         )
 
     def __len__(self) -> int:
-        return len(self._rows)
+        return len(self.rows)
 
     def paint(self, seen: NDArray[np.integer[Any]]) -> None:
         """Makes sure that appearances have their tiles; invalid numbers become air."""
@@ -182,7 +185,7 @@ class Looks:
             return
         new: list[Tile] = []
         for n in missing.tolist():
-            name, _, props, *_ = self._rows[n]
+            name, _, props, *_ = self.rows[n]
             for face, tile in enumerate(faces_of(name, props)):
                 self.book.tiles[n, face] = self._number(tile, new)
             self._painted[n] = True

@@ -111,12 +111,13 @@ class Pictures:
             out: the picture to draw, ``(height, width, 3)``.
         """
         scene = self._scenes[slot]
-        own = scene.eye, scene.yaw, scene.pitch
+        own = scene.eye, scene.yaw, scene.pitch, scene.display
+        scene.display = None
         scene.eye, scene.yaw, scene.pitch = np.array(eye, np.float64), yaw, pitch
         try:
             self._renderer.render(scene, out)
         finally:
-            scene.eye, scene.yaw, scene.pitch = own
+            scene.eye, scene.yaw, scene.pitch, scene.display = own
 
     def _show(self, slot: int, said: Mapping[str, Any]) -> None:
         scene = self._scenes[slot]

@@ -2,8 +2,9 @@
 
 ``Scene`` keeps the blocks around one bot and their light up to date; ``render`` draws it. Colours,
 textures and bodies are our own. The vertical field of view is 70 degrees, the range about 35
-blocks; the picture is the exact perspective of a camera at the bot's eye. Not drawn: hands,
-particles, falling rain (the sky and the light are those of rain), the game's overlays.
+blocks; the picture is the exact perspective of a camera at the bot's eye; over it lies the display
+if the game sends one (``display``). Not drawn: particles, falling rain (the sky and the light are
+those of rain).
 
 Cells of light contain ``sky << 4 | lamps``, 0 to 15 each. Light loses one level per block, plus
 what a block absorbs (https://minecraft.wiki/w/Light). The light is the unique fixed point of that
@@ -20,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bridges.mineflayer.pictures.compiled import SIGHT, bare, inner, kernel, one_at_a_time
+from bridges.mineflayer.pictures.display import Over
 from bridges.mineflayer.pictures.frame import CLOUDS, draw
 from bridges.mineflayer.pictures.kernel import BODY
 from bridges.mineflayer.pictures.looks import WATER, WET_CROSS, Looks
@@ -191,6 +193,8 @@ class Scene:
         self._queue = np.zeros(0, np.int32)
         self.room = np.zeros(0)
         self.ceiling = 0
+        self.display: Mapping[str, Any] | None = None
+        self.over: Over | None = None
 
     def apply(self, update: Mapping[str, Any]) -> None:
         """Applies the output of ``SceneFeed.update`` of the game.
@@ -203,6 +207,7 @@ class Scene:
         self.time = int(update["time"])
         self.rain, self.thunder = float(update["rain"]), float(update["thunder"])
         self.bodies = np.frombuffer(update["bodies"], "<f4").reshape(-1, 8)
+        self.display = update.get("display")
         if update["box"] is not None:
             self._fill(update["box"])
         changes = np.frombuffer(update["changes"], "<i4").reshape(-1, 5)
@@ -398,6 +403,9 @@ def render(
         s[name] = array.ctypes.data
     # `arrays` keeps the arrays alive to which the record points.
     draw(sights, float(wet))
+    if scene.display is not None:
+        scene.over = scene.over or Over(scene.looks)
+        scene.over.draw(scene.display, picture, shine[int(grid.light[_cell(grid, eye)])])
     return picture
 
 
@@ -415,7 +423,17 @@ def warm() -> None:
         "heights": bytes(512),
         "biomes": bytes(256),
     }
+    display = {
+        "bar": bytes(160),
+        "selected": 0,
+        "life": [20.0, 20.0, 0.0, 20.0, 0, 0.0],
+        "swing": 1.0,
+        "eating": 0,
+        "raised": False,
+        "window": None,
+    }
     hour = {"yaw": 0.0, "pitch": 0.0, "time": 6000, "rain": 0.0, "thunder": 0.0}
     with one_at_a_time():
-        scene.apply({"eye": [8.0] * 3, **hour, "box": box, "changes": b"", "bodies": b""})
+        update = {"eye": [8.0] * 3, **hour, "box": box, "changes": b"", "bodies": b""}
+        scene.apply({**update, "display": display})
         render(scene, 2, 2)

@@ -11,15 +11,17 @@
  * two hot-bar keys the later counts; sneak has priority over sprint.
  *
  * The inventory key, when pressed, opens the inventory, or closes any open window. While a window
- * is open no other key and no camera has an effect, as in the game; its cursor and slots are not
- * modelled, so nothing can be moved or crafted there. Use another layout for that.
+ * is open the camera and the other keys operate its cursor; see pointer.js.
  */
 const { Actor } = require('./actor');
 const { Hands } = require('./hands');
-const { bodyAtCursor, face } = require('./cursor');
+const { blockAtCursor, bodyAtCursor, face } = require('./cursor');
+const { Pointer } = require('./pointer');
 
 const KEYS = ['attack', 'back', 'forward', 'jump', 'left', 'right', 'sneak', 'sprint', 'use', 'drop',
   'inventory', ...Array.from({ length: 9 }, (_, i) => `hotbar.${i + 1}`)];
+/** Those of the layout `mouse`. */
+const MOUSE_KEYS = [...KEYS, 'pickItem'];
 const WALKING = ['back', 'forward', 'jump', 'left', 'right', 'sneak', 'sprint'];
 const BINS = 11;
 const MOST = 10;
@@ -38,31 +40,33 @@ class Human extends Actor {
   constructor(agent) {
     super(agent);
     this.hands = new Hands(agent, true);
+    this.pointer = new Pointer(agent);
     this.before = new Set();
-    this.opened = false;
-    agent.listen(this.bot, 'death', () => { this.opened = false; });
+  }
+
+  /** Names of the keys, in the order of an action. */
+  get keys() {
+    return KEYS;
   }
 
   begin({ keys, camera }) {
-    const held = new Set(KEYS.filter((_, i) => keys[i]));
+    const held = new Set(this.keys.filter((_, i) => keys[i]));
     const pressed = new Set([...held].filter((key) => !this.before.has(key)));
     this.before = held;
-    if (pressed.has('inventory')) this.toggle();
     this.attacking = false;
-    if (this.opened || this.bot.currentWindow) {
+    const turn = this.angles(camera);
+    const { window } = this.pointer;
+    if (pressed.has('inventory')) this.pointer.toggle();
+    else if (window) this.pointer.step(held, pressed, turn);
+    if (window || this.pointer.window) {
       this.bot.clearControlStates();
       this.hands.letGo();
       return;
     }
     for (const key of WALKING) this.bot.setControlState(key, held.has(key));
     if (held.has('sneak')) this.bot.setControlState('sprint', false);
-    this.turn(camera);
+    this.turn(turn);
     this.press(held, pressed);
-  }
-
-  toggle() {
-    if (this.bot.currentWindow) this.bot.closeWindow(this.bot.currentWindow);
-    else this.opened = !this.opened;
   }
 
   press(held, pressed) {
@@ -76,20 +80,27 @@ class Human extends Actor {
       break;
     }
     if (pressed.has('drop')) hands.drop(false);
+    if (pressed.has('pickItem')) this.pick();
     hands.holdUse(held.has('use'));
     this.attacking = held.has('attack');
     this.fresh = pressed.has('attack');
   }
 
-  turn([pitch, yaw]) {
-    this.turnBy(degrees(pitch), degrees(yaw));
+  /** Returns the turn of the camera in degrees: down, right. */
+  angles([pitch, yaw]) {
+    return [degrees(pitch), degrees(yaw)];
   }
 
-  /** Turns the camera by degrees. */
-  turnBy(down, right) {
+  turn([down, right]) {
     if (down === 0 && right === 0) return;
     const { entity } = this.bot;
     face(this.bot, entity.yaw - right * RADIANS, entity.pitch - down * RADIANS);
+  }
+
+  /** Takes the block that is looked at into the hand, if the agent carries it. */
+  pick() {
+    const hit = bodyAtCursor(this.bot) === null ? blockAtCursor(this.bot) : null;
+    if (hit !== null) this.pointer.pick(hit.block.name);
   }
 
   pulse() {
@@ -109,11 +120,18 @@ class Human extends Actor {
   }
 }
 
-/** The same keys with a camera in degrees, `[pitch, yaw]`, as MineRL's engine gets it. */
+/**
+ * The same keys and `pickItem`, with a camera in degrees, `[pitch, yaw]`, as MineRL's engine gets
+ * them.
+ */
 class Mouse extends Human {
-  turn([pitch, yaw]) {
-    this.turnBy(pitch, yaw);
+  get keys() {
+    return MOUSE_KEYS;
+  }
+
+  angles(camera) {
+    return camera;
   }
 }
 
-module.exports = { Human, Mouse, KEYS, BINS, FARTHEST, degrees };
+module.exports = { Human, Mouse, KEYS, MOUSE_KEYS, BINS, FARTHEST, degrees };

@@ -12,7 +12,7 @@
  */
 const { ActionError } = require('../decode');
 const { LowLevel, SIZES, CRAFTABLES } = require('./low_level');
-const { Human, Mouse, KEYS, BINS, FARTHEST } = require('./human');
+const { Human, Mouse, KEYS, MOUSE_KEYS, BINS, FARTHEST } = require('./human');
 const { Code } = require('./code');
 const { Compact, NAMES: COMPACT } = require('./compact');
 
@@ -23,7 +23,7 @@ const LAYOUTS = {
     camera: { dtype: 'int64', count: 2, sizes: [BINS, BINS] }
   },
   mouse: {
-    keys: { dtype: 'int8', count: KEYS.length, sizes: KEYS.map(() => 2) },
+    keys: { dtype: 'int8', count: MOUSE_KEYS.length, sizes: MOUSE_KEYS.map(() => 2) },
     camera: { dtype: 'float32', count: 2, most: FARTHEST }
   },
   code: {
@@ -37,7 +37,7 @@ const ACTORS = { low_level: LowLevel, human: Human, mouse: Mouse, code: Code, co
 const NAMES = {
   action: ['move', 'strafe', 'posture', 'pitch', 'yaw', 'do', 'craft', 'slot'],
   camera: ['pitch', 'yaw'],
-  keys: KEYS
+  keys: MOUSE_KEYS
 };
 
 /** @throws {ActionError} naming the first number that is outside of its range */

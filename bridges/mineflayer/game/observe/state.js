@@ -95,7 +95,7 @@ function stateOf(agent, boxes) {
   return {
     inventory: slotsOf(bot),
     equipped_items: equipment(bot),
-    isGuiOpen: Boolean(bot.currentWindow) || Boolean(agent.actor.opened),
+    isGuiOpen: Boolean(agent.actor.pointer?.window ?? bot.currentWindow),
     xpos: entity.position.x, ypos: entity.position.y, zpos: entity.position.z,
     pitch: -degrees(entity.pitch), yaw: yawOf(entity),
     health: bot.health ?? 0, food_level: bot.food ?? 0,

@@ -5,7 +5,7 @@ const { fromWords } = require('../survival/commands/words');
 const { stateOf } = require('../observe/state');
 const { replay } = require('../snapshot');
 const { makeGameWorld } = require('../gameworld');
-const { KEYS } = require('../actions');
+const { MOUSE_KEYS: KEYS } = require('../actions/human');
 const { makeGenerator } = require('../generator');
 const { begin, play, playUntil } = require('./actions_help');
 
