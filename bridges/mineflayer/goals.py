@@ -19,12 +19,12 @@ from rollout.errors import ConfigError, UnknownNameError
 
 STATISTICS = (
     *("mine_block", "craft_item", "use_item", "pickup", "break_item", "drop", "kill_entity"),
-    *("damage_dealt", "custom"),
+    *("damage_dealt", "custom", "tame", "breed", "rename", "repair", "enchant", "trade"),
 )
-"""Groups of the game's statistics that can be goals."""
+"""Groups of statistics that can be goals: the game's, and from ``tame`` on ours."""
 
-PLACES = ("entity", "block", "biome", "item")
-"""What an agent can come to: an entity in sight, a block at its feet, a biome, an item it holds."""
+PLACES = ("entity", "block", "biome", "item", "worn")
+"""What can be reached: an entity in sight, a block at the agent, a biome, an item had or worn."""
 
 _AGENTS = "number of agents of a world, which are judged together"
 
@@ -87,7 +87,8 @@ class MinecraftReach:
     """Success once an agent has come to one of some things.
 
     An entity counts within ``distance`` and in sight, a block if it touches the agent's feet or
-    body, a biome if the agent stands in it, an item if it is in the main inventory.
+    body, a biome if the agent stands in it, an item if it is in the main inventory, what is worn if
+    it is armour in its place or in the off hand.
     """
 
     kind: str = option("entity", "what is to be reached", choices=PLACES)
@@ -135,6 +136,8 @@ class _Reach(WorldJudge):
             return not self._names.isdisjoint(near)
         if kind == "item":
             return not self._names.isdisjoint(items_of(details))
+        if kind == "worn":
+            return not self._names.isdisjoint(details.get("equipment", {}).get("name", ())[1:])
         if kind == "biome":
             return details.get("location_stats", {}).get("biome") in self._names
         around = details.get("voxels", {}).get("block_name", ())

@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from bridges.mineflayer import mcu_files
+from bridges.mineflayer.atomic import make as make_atomic
+from bridges.mineflayer.atomic import names as atomic_names
 from bridges.mineflayer.factors import CONDITION
 from bridges.mineflayer.loadouts import LOADOUTS, NONE, parse_loadout
 from bridges.mineflayer.names import VERSION
@@ -181,7 +183,8 @@ class MinelandTasks:
 
     def names(self) -> Iterable[str]:
         """Returns those ids of MineLand's lists that are possible, and ours."""
-        return (*generate(), *load_files(self.files), *mcu_files.find_files(self.files))
+        files = (*load_files(self.files), *mcu_files.find_files(self.files))
+        return (*generate(), *files, *atomic_names())
 
     def document(self, name: str) -> Mapping[str, Any] | None:
         """Returns the contents of a task's file; see ``rollout.api.bridge.TaskMaker``."""
@@ -189,6 +192,7 @@ class MinelandTasks:
         if name in rows:
             return self._of_row(rows[name])
         asked = mcu_files.make(self.files, name, self.ticks_per_step)
+        asked = asked or make_atomic(name, self.ticks_per_step)
         if asked is not None:
             return asked
         if rows and name.startswith(_OF_FILES):

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from bridges.mineflayer.mcu_files import read_draft
+from bridges.mineflayer.task_check import check
 from rollout.api import TaskDraft, TaskProblem
 
 
@@ -27,5 +28,4 @@ class MinecraftTaskTools:
 
     def check(self, document: Mapping[str, Any]) -> Sequence[TaskProblem]:
         """Returns the problems of a task; see ``rollout.api.TaskTools``."""
-        del document
-        return ()
+        return check(document)

@@ -128,7 +128,8 @@ class Agent {
   /** Returns what the game has counted of this player, `{group: {name: number}}`; nothing on a real server. */
   statistics() {
     if (!this.embedded) return {};
-    const counted = Object.entries(this.world.statistics.of(this.player));
+    const { statistics } = this.world;
+    const counted = Object.entries({ ...statistics.of(this.player), ...statistics.deedsOf(this.player) });
     return Object.fromEntries(counted.filter(([, counts]) => Object.keys(counts).length > 0)
       .map(([group, counts]) => [group, { ...counts }]));
   }

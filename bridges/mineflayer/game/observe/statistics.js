@@ -8,6 +8,8 @@
 
 const GROUPS = ['mine_block', 'craft_item', 'use_item', 'pickup', 'break_item', 'drop', 'kill_entity',
   'entity_killed_by', 'damage_dealt', 'custom'];
+/** What the game does not count by names: groups of our own, for goals of tasks. */
+const DEEDS = { tamed: 'tame', bred: 'breed', renamed: 'rename', repaired: 'repair', enchanted: 'enchant', traded: 'trade' };
 /** Tools and weapons, whose use is a broken block or a blow. */
 const TOOL = /_(sword|axe|pickaxe|shovel|hoe)$|^(shears|trident)$/;
 const BOWS = ['bow', 'crossbow'];
@@ -26,7 +28,9 @@ class Statistics {
   constructor(serv) {
     this.serv = serv;
     this.players = new Map();
+    this.deeds = new Map();
     this.count();
+    this.countDeeds();
     this.countUses();
     this.countMoves();
   }
@@ -39,6 +43,23 @@ class Statistics {
       this.players.set(player.username, found);
     }
     return found;
+  }
+
+  /** Returns what a player has done beside that, `{tame: {wolf: 1}, trade: {bread: 6}, ...}`. */
+  deedsOf(player) {
+    return this.deeds.get(player.username) ?? {};
+  }
+
+  countDeeds() {
+    for (const [event, group] of Object.entries(DEEDS)) {
+      this.on(event, ({ player, item, entity, count }) => {
+        if (player?.type !== 'player') return;
+        const counts = (this.deedsOf(player)[group] ?? {});
+        const name = item ?? entity.name;
+        counts[name] = (counts[name] ?? 0) + (count ?? 1);
+        this.deeds.set(player.username, { ...this.deedsOf(player), [group]: counts });
+      });
+    }
   }
 
   add(player, group, name, amount = 1) {
