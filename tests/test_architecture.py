@@ -549,7 +549,10 @@ READS_ITS_OWN = {
     "bridges/compilation.py",  # sources
     *(  # tables, packages
         f"bridges/mineflayer/{each}.py"
-        for each in ("columns", "names", "node", "oracle/__init__", "reading", "task_documents")
+        for each in (
+            *("atomic_rows", "columns", "names", "node", "oracle/__init__", "reading"),
+            "task_documents",
+        )
     ),
     "bridges/mineflayer/spaces.py",  # a table
     "bridges/starbench/asking.py",  # notes
