@@ -9,6 +9,7 @@ from typing import Any
 
 from bridges.mineflayer.mcu_files import read_draft
 from bridges.mineflayer.task_check import check
+from bridges.mineflayer.task_compose import compose
 from rollout.api import TaskDraft, TaskProblem
 
 
@@ -29,3 +30,7 @@ class MinecraftTaskTools:
     def check(self, document: Mapping[str, Any]) -> Sequence[TaskProblem]:
         """Returns the problems of a task; see ``rollout.api.TaskTools``."""
         return check(document)
+
+    def compose(self, operator: str, documents: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+        """Returns a composed task; see ``rollout.api.TaskTools``."""
+        return compose(operator, documents)

@@ -62,3 +62,11 @@ class TaskTools(Protocol):
     def check(self, document: Mapping[str, Any]) -> Sequence[TaskProblem]:
         """Returns what would keep a task from being played or solved, as far as rules tell."""
         ...
+
+    def compose(self, operator: str, documents: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+        """Returns the document of a task composed of others by ``and``, ``or`` or ``then``.
+
+        Raises:
+            ConfigError: their starts contradict each other; the message names the values.
+        """
+        ...

@@ -86,7 +86,7 @@ COMMANDS: Mapping[str, Command] = {
     "states": Command(
         "Counts the distinguishable states of a task.", "rollout.commands.states:main"
     ),
-    "tasks": Command("Lists, shows and checks the tasks of a game.", "rollout.commands.tasks:main"),
+    "tasks": Command("Lists, shows, checks and composes tasks.", "rollout.commands.tasks:main"),
     "new": Command(
         "Writes the skeleton of a plug-in: bridge, policy, evaluator or algorithm.",
         "rollout.commands.new:main",

@@ -1,8 +1,9 @@
-"""Lists, shows and checks the tasks of a bridge.
+"""Lists, shows, checks and composes the tasks of a bridge.
 
     gamut tasks list 'harvest_*' --bridge mineflayer
     gamut tasks show combat_1_zombie --bridge mineflayer
     gamut tasks check MCU_benchmark/task_configs --bridge mineflayer
+    gamut tasks compose and atomic/hunt_pig atomic/mine_stone --bridge mineflayer --out both.yaml
 
 Tasks are names, patterns of names, files, or folders of files, also of other projects' formats that
 the bridge reads; `show` prints them as task files of Gamut. Launches nothing.
@@ -19,11 +20,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rollout.api import Bridge, TaskProblem
+from rollout.api import Bridge, TaskProblem, TaskTools
 from rollout.cli import DONE, ENDED_SHORT, add_set, fail
 from rollout.commands.check_bridge import options
 from rollout.config import BridgeConfig
-from rollout.errors import InputError, UnknownNameError
+from rollout.errors import ConfigError, InputError, UnknownNameError
+from rollout.files import local_path, write_atomically
 from rollout.registry import names
 from rollout.signals import tell
 from rollout.tasks import bridge_and_task, read_task, task_names
@@ -77,6 +79,26 @@ def _show(config: BridgeConfig, given: argparse.Namespace) -> int:
     else:
         tell("---\n".join(dump_yaml({**each, "bridge": config.name}) for each in documents))
     return DONE
+
+
+def _compose(config: BridgeConfig, given: argparse.Namespace) -> int:
+    bridge = config.build()
+    documents = [_read(config, bridge, each) for each in given.tasks]
+    whole = {**_tools(bridge).compose(given.operator, documents), "bridge": config.name}
+    bridge_and_task(config, whole)
+    if given.out is None:
+        tell(json.dumps(whole, indent=2) if given.json else dump_yaml(whole))
+        return DONE
+    write_atomically(given.out, dump_yaml(whole))
+    tell(str(given.out))
+    return DONE
+
+
+def _tools(bridge: Bridge) -> TaskTools:
+    tools = bridge.spec.task_tools
+    if tools is None:
+        raise ConfigError(f"bridge {bridge.spec.name!r} cannot compose tasks, only load them")
+    return tools
 
 
 def _check(config: BridgeConfig, given: argparse.Namespace) -> int:
@@ -179,6 +201,10 @@ def _parser() -> argparse.ArgumentParser:
     listing.add_argument("pattern", nargs="?", default="*", help="pattern of names (all)")
     showing = add("show", _show, "Prints tasks as task files.")
     showing.add_argument("tasks", nargs="+", metavar="TASK", help="name, or file")
+    composing = add("compose", _compose, "Prints or writes a task composed of others.")
+    composing.add_argument("operator", choices=("and", "or", "then"), help="how")
+    composing.add_argument("tasks", nargs="+", metavar="TASK", help="name, or file")
+    composing.add_argument("--out", metavar="FILE", type=local_path, help="task file to write")
     checking = add("check", _check, "Checks tasks: names, commands, items, goals.")
     checking.add_argument("tasks", nargs="+", metavar="TASK", help="name, pattern, file or folder")
     return parser
