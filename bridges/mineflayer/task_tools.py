@@ -10,7 +10,8 @@ from typing import Any
 from bridges.mineflayer.mcu_files import read_draft
 from bridges.mineflayer.task_check import check
 from bridges.mineflayer.task_compose import compose
-from rollout.api import TaskDraft, TaskProblem
+from bridges.mineflayer.task_solve import solve
+from rollout.api import Solution, TaskDraft, TaskProblem
 
 
 @dataclass(frozen=True)
@@ -34,3 +35,7 @@ class MinecraftTaskTools:
     def compose(self, operator: str, documents: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         """Returns a composed task; see ``rollout.api.TaskTools``."""
         return compose(operator, documents)
+
+    def solve(self, document: Mapping[str, Any]) -> Solution:
+        """Returns evidence that a task can be solved; see ``rollout.api.TaskTools``."""
+        return solve(document)

@@ -77,7 +77,7 @@ from rollout.api.spaces import (
 )
 from rollout.api.state import Factor, State, StateSpace, factor_from_data
 from rollout.api.task import Evaluator, EvaluatorRecipe, Limits, Outcome, Task, Verdict
-from rollout.api.task_tools import TaskDraft, TaskProblem, TaskTools
+from rollout.api.task_tools import Solution, TaskDraft, TaskProblem, TaskTools
 from rollout.api.types import Array, Columns, Details, clean_text, clean_texts
 
 __all__ = [
@@ -136,6 +136,7 @@ __all__ = [
     "Reporting",
     "Resources",
     "Snapshots",
+    "Solution",
     "SourceEpisode",
     "SourceSpec",
     "Splits",

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
+
+from rollout.api.types import Array
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,24 @@ class TaskDraft:
     problems: tuple[TaskProblem, ...] = ()
 
 
+@dataclass(frozen=True)
+class Solution:
+    """Evidence that a task can be solved.
+
+    Attributes:
+        kind: ``oracle`` for a program that plays it, ``plan`` for steps that follow from the rules
+            of the game alone; empty if nothing shows it.
+        steps: what is done, in words.
+        options: of the bridge, by which an oracle plays.
+        actions: those that an oracle plays first, ``{column: (T, ...)}``; then none.
+    """
+
+    kind: str = ""
+    steps: tuple[str, ...] = ()
+    options: Mapping[str, Any] = field(default_factory=dict)
+    actions: Mapping[str, Array] = field(default_factory=dict)
+
+
 class TaskTools(Protocol):
     """Reads, checks and makes the tasks of a bridge; nothing is launched.
 
@@ -69,4 +89,8 @@ class TaskTools(Protocol):
         Raises:
             ConfigError: their starts contradict each other; the message names the values.
         """
+        ...
+
+    def solve(self, document: Mapping[str, Any]) -> Solution:
+        """Returns evidence that a task can be solved; an empty one if there is none."""
         ...

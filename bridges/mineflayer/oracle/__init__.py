@@ -38,6 +38,7 @@ __all__ = [
     "idle",
     "player",
     "program",
+    "read_part",
     "script",
 ]
 
@@ -73,7 +74,7 @@ def program(task_id: str) -> str:
             f"no oracle plays {task.family} tasks such as {task_id!r}; expected one of the "
             f"families {', '.join(_FAMILIES)}"
         )
-    text = _constants(task) + "".join(map(_read, _FAMILIES[task.family]))
+    text = _constants(task) + "".join(map(read_part, _FAMILIES[task.family]))
     if len(text) > MOST_CODE:
         raise ConfigError(f"the program of {task_id!r} has {len(text)} of {MOST_CODE} characters")
     return text
@@ -155,8 +156,8 @@ def _constants(task: MinelandTask) -> str:
 
 
 @lru_cache
-def _read(name: str) -> str:
-    """A program's text without comments, indentation and some spaces, to keep it short enough."""
+def read_part(name: str) -> str:
+    """Returns a program's text without comments, indentation and some spaces, to keep it short."""
     lines = (PROGRAMS / f"{name}.js").read_text(encoding="ascii").splitlines()
     bare = (line.strip() for line in lines)
     kept = (line for line in bare if not line.startswith(("//", "/**", "* ", "*/")))
