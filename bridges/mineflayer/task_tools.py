@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bridges.mineflayer import task_writing
 from bridges.mineflayer.mcu_files import read_draft
 from bridges.mineflayer.task_check import check
 from bridges.mineflayer.task_compose import compose
@@ -39,3 +40,11 @@ class MinecraftTaskTools:
     def solve(self, document: Mapping[str, Any]) -> Solution:
         """Returns evidence that a task can be solved; see ``rollout.api.TaskTools``."""
         return solve(document)
+
+    def prompt(self, difficulty: str) -> str:
+        """Returns what a model is asked; see ``rollout.api.TaskTools``."""
+        return task_writing.prompt(difficulty)
+
+    def parse(self, goal: str, answer: str, difficulty: str) -> TaskDraft:
+        """Returns the task of an answer; see ``rollout.api.TaskTools``."""
+        return task_writing.parse(goal, answer, difficulty, self.ticks_per_step)

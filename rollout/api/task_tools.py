@@ -94,3 +94,15 @@ class TaskTools(Protocol):
     def solve(self, document: Mapping[str, Any]) -> Solution:
         """Returns evidence that a task can be solved; an empty one if there is none."""
         ...
+
+    def prompt(self, difficulty: str) -> str:
+        """Returns what a language model is asked that is to write the start of a task.
+
+        Args:
+            difficulty: ``simple``, or ``hard`` for one with distractions.
+        """
+        ...
+
+    def parse(self, goal: str, answer: str, difficulty: str) -> TaskDraft:
+        """Returns the task that a model has written; without a document if it is unreadable."""
+        ...

@@ -1,12 +1,14 @@
-"""Lists, shows, checks and composes the tasks of a bridge.
+"""Lists, shows, checks, composes and generates the tasks of a bridge.
 
     gamut tasks list 'harvest_*' --bridge mineflayer
     gamut tasks show combat_1_zombie --bridge mineflayer
     gamut tasks check MCU_benchmark/task_configs --bridge mineflayer
     gamut tasks compose and atomic/hunt_pig atomic/mine_stone --bridge mineflayer --out both.yaml
+    gamut tasks generate 'Trade for a bell.' --bridge mineflayer --out new --url URL --model NAME
 
 Tasks are names, patterns of names, files, or folders of files, also of other projects' formats that
-the bridge reads; `show` prints them as task files of Gamut. Launches nothing.
+the bridge reads; `show` prints them as task files of Gamut. `check` launches nothing, unless
+--begin or --play ask for it; it says what shows that a task can be solved.
 Exit status: 0 done, 2 invalid input, 3 the check found problems without a repair.
 """
 
@@ -15,19 +17,31 @@ from __future__ import annotations
 import argparse
 import fnmatch
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rollout.api import Bridge, TaskProblem, TaskTools
+from rollout.api import Bridge, Solution, TaskDraft, TaskProblem, TaskTools
 from rollout.cli import DONE, ENDED_SHORT, add_set, fail
 from rollout.commands.check_bridge import options
 from rollout.config import BridgeConfig
-from rollout.errors import ConfigError, InputError, UnknownNameError
+from rollout.errors import (
+    BudgetExhausted,
+    ConfigError,
+    GameError,
+    InputError,
+    UnknownNameError,
+)
 from rollout.files import local_path, write_atomically
+from rollout.models.client import ModelClient
+from rollout.models.sections import Endpoint, RunLimits, Sampling
+from rollout.models.transport import check_endpoint
 from rollout.registry import names
 from rollout.signals import tell
+from rollout.task_generation import Generated, generate, shares
+from rollout.task_trial import try_task
 from rollout.tasks import bridge_and_task, read_task, task_names
 from rollout.yaml12 import dump_yaml
 
@@ -41,10 +55,13 @@ class Checked:
     Attributes:
         name: its name, or the path of its file.
         problems: what is wrong; empty if nothing is.
+        shown: evidence that it can be solved: ``plan``, ``oracle``, ``won``, ``lost``; empty for
+            none.
     """
 
     name: str
     problems: tuple[TaskProblem, ...]
+    shown: str = ""
 
     @property
     def playable(self) -> bool:
@@ -53,7 +70,8 @@ class Checked:
 
     def describe(self) -> dict[str, Any]:
         """Returns it as plain data."""
-        return {"task": self.name, "problems": [each.describe() for each in self.problems]}
+        problems = [each.describe() for each in self.problems]
+        return {"task": self.name, "problems": problems, "solvable": self.shown or "not shown"}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -64,6 +82,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return int(given.run(config, given))
     except InputError as error:
         return fail(error)
+    except (GameError, BudgetExhausted) as error:
+        return fail(error, ENDED_SHORT)
 
 
 def _list(config: BridgeConfig, given: argparse.Namespace) -> int:
@@ -94,6 +114,49 @@ def _compose(config: BridgeConfig, given: argparse.Namespace) -> int:
     return DONE
 
 
+def _generate(config: BridgeConfig, given: argparse.Namespace) -> int:
+    """Writes a task file for each usable task, and ``generated.json`` with all results."""
+    bridge = config.build()
+    tools, folder = _tools(bridge), given.out
+    goals = [_goal_of(config, bridge, each) for each in given.goals]
+    endpoint = Endpoint(url=given.url, key_env=given.key_env)
+    check_endpoint(endpoint)
+    limits = RunLimits(calls=given.calls, usd=given.usd)
+    folder.mkdir(parents=True, exist_ok=True)
+    client = ModelClient(
+        endpoint, given.model, limits=limits, prices="", replies=folder / "replies"
+    )
+    sampling = Sampling(temperature=given.temperature, max_tokens=given.max_tokens)
+    found: list[Generated] = []
+    for each in generate(
+        config, tools, client, goals, difficulty=given.difficulty, tries=given.tries,
+        sampling=sampling, play=given.play,
+    ):  # fmt: skip
+        found.append(each)
+        if each.usable and each.document is not None:
+            document = {**each.document, "bridge": config.name}
+            document["metadata"] = {
+                **document["metadata"],
+                "model": given.model,
+                "solvable": each.solvable or "not shown",
+            }
+            write_atomically(folder / f"{document['name']}.yaml", dump_yaml(document))
+        tell(f"{each.goal}: {', '.join(each.passed) or 'nothing passed'}")
+    about = {"model": given.model, "shares": shares(found), "spent": client.spent.price_text()}
+    whole = {**about, "tasks": [each.describe() for each in found]}
+    write_atomically(folder / "generated.json", json.dumps(whole, indent=2) + "\n")
+    tell("\n".join(f"{stage}: {row['last']:.0%} (first answer {row['first']:.0%})"
+                   for stage, row in shares(found).items()))  # fmt: skip
+    return DONE if all(each.usable for each in found) else ENDED_SHORT
+
+
+def _goal_of(config: BridgeConfig, bridge: Bridge, text: str) -> str:
+    """The words of a goal: those of a task of that name, else the text itself."""
+    if " " in text.strip():
+        return text.strip()
+    return str(_read(config, bridge, text).get("goal", ""))
+
+
 def _tools(bridge: Bridge) -> TaskTools:
     tools = bridge.spec.task_tools
     if tools is None:
@@ -103,7 +166,10 @@ def _tools(bridge: Bridge) -> TaskTools:
 
 def _check(config: BridgeConfig, given: argparse.Namespace) -> int:
     bridge = config.build()
-    checked = [check_task(config, bridge, each) for each in _targets(bridge, given.tasks)]
+    checked = [
+        check_task(config, bridge, each, begin=given.begin or given.play, play=given.play)
+        for each in _targets(bridge, given.tasks)
+    ]
     if given.json:
         tell(json.dumps([each.describe() for each in checked], indent=2))
     else:
@@ -111,32 +177,63 @@ def _check(config: BridgeConfig, given: argparse.Namespace) -> int:
     return DONE if all(each.playable for each in checked) else ENDED_SHORT
 
 
-def check_task(config: BridgeConfig, bridge: Bridge, task: str) -> Checked:
-    """Returns what is wrong with a task, without launching anything.
+def check_task(
+    config: BridgeConfig, bridge: Bridge, task: str, *, begin: bool = False, play: bool = False
+) -> Checked:
+    """Returns what is wrong with a task, and what shows that it can be solved.
 
     Args:
         config: of the bridge.
         bridge: built from it.
         task: a name, or the path of a file.
+        begin: whether a game begins an episode of it.
+        play: whether the solution that the bridge knows is played.
     """
     tools = bridge.spec.task_tools
     try:
-        path = Path(task).expanduser()
-        draft = tools.read(path) if tools and path.suffix in _SUFFIXES else None
-        if draft is not None and draft.document is not None:
-            document, problems = draft.document, list(draft.problems)
-        else:
-            document, problems = read_task(bridge.spec, config.name, task), []
-        bridge_and_task(config, document)
-        problems += tools.check(document) if tools else ()
+        draft = _draft(tools, task)
+        problems = list(draft.problems) if draft else []
+        document = draft.document if draft else read_task(bridge.spec, config.name, task)
+        if document is None:
+            return Checked(task, tuple(problems))
+        return check_document(config, tools, document, task, problems, begin=begin, play=play)
     except InputError as error:
         return Checked(task, (TaskProblem(" ".join(str(error).split())),))
-    return Checked(task, tuple(problems))
+
+
+def check_document(
+    config: BridgeConfig,
+    tools: TaskTools | None,
+    document: Mapping[str, Any],
+    name: str,
+    known: Sequence[TaskProblem] = (),
+    *,
+    begin: bool = False,
+    play: bool = False,
+) -> Checked:
+    """Returns what is wrong with the contents of a task file, beside what is known.
+
+    Raises:
+        InputError: the task cannot be loaded.
+    """
+    bridge_and_task(config, document)
+    problems = [*known, *(tools.check(document) if tools else ())]
+    solution = tools.solve(document) if tools else Solution()
+    shown = solution.kind
+    if begin and all(each.repair for each in problems):
+        trial = try_task(config, document, solution if play else None)
+        problems += [TaskProblem(f"in the game: {trial.error}")] if trial.error else []
+        shown = shown if trial.won is None else "won" if trial.won else "lost"
+    return Checked(name, tuple(problems), shown)
+
+
+def _draft(tools: TaskTools | None, task: str) -> TaskDraft | None:
+    path = Path(task).expanduser()
+    return tools.read(path) if tools and path.suffix in _SUFFIXES else None
 
 
 def _read(config: BridgeConfig, bridge: Bridge, task: str) -> Mapping[str, Any]:
-    tools, path = bridge.spec.task_tools, Path(task).expanduser()
-    draft = tools.read(path) if tools and path.suffix in _SUFFIXES else None
+    draft = _draft(bridge.spec.task_tools, task)
     if draft is not None and draft.document is not None:
         return draft.document
     return read_task(bridge.spec, config.name, task)
@@ -179,6 +276,15 @@ def _lines(checked: Sequence[Checked]) -> Iterator[str]:
         f"{len(checked)} tasks: {fine} without a problem, {repaired} repaired, "
         f"{len(checked) - fine - repaired} with problems that have no repair"
     )
+    shown = Counter(each.shown or "not shown" for each in checked)
+    yield "can be solved: " + ", ".join(f"{count} {how}" for how, count in shown.most_common())
+
+
+def _count(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"expected a number from 1, got {text}")
+    return number
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -205,6 +311,21 @@ def _parser() -> argparse.ArgumentParser:
     composing.add_argument("operator", choices=("and", "or", "then"), help="how")
     composing.add_argument("tasks", nargs="+", metavar="TASK", help="name, or file")
     composing.add_argument("--out", metavar="FILE", type=local_path, help="task file to write")
+    generating = add("generate", _generate, "Lets a language model write tasks, and tries them.")
+    generating.add_argument("goals", nargs="+", metavar="GOAL", help="what is asked, or a task")
+    generating.add_argument("--out", metavar="DIR", type=local_path, required=True, help="folder")
+    generating.add_argument("--model", required=True, help="name of the model at the endpoint")
+    generating.add_argument("--url", required=True, help="its address, e.g. http://127.0.0.1/v1")
+    generating.add_argument("--key-env", default="", help="environment variable of the key")
+    generating.add_argument("--difficulty", choices=("simple", "hard"), default="simple")
+    generating.add_argument("--tries", type=_count, default=3, help="most answers for a goal (3)")
+    generating.add_argument("--temperature", type=float, default=0.7, help="of the model (0.7)")
+    generating.add_argument("--max-tokens", type=_count, default=2048, help="of an answer (2048)")
+    generating.add_argument("--calls", type=_count, help="most calls of all")
+    generating.add_argument("--usd", type=float, help="most US dollars of all")
+    generating.add_argument("--play", action="store_true", help="play the known solutions")
     checking = add("check", _check, "Checks tasks: names, commands, items, goals.")
     checking.add_argument("tasks", nargs="+", metavar="TASK", help="name, pattern, file or folder")
+    checking.add_argument("--begin", action="store_true", help="begin an episode of each")
+    checking.add_argument("--play", action="store_true", help="play the known solution of each")
     return parser
