@@ -20,6 +20,13 @@ class FramesConfig(Section):
         unit="frames",
         gt=1,
     )
+    every: int | None = key(
+        None,
+        "One frame of every so many steps and the last one, instead of those of events; fewer, at "
+        "even distances, where these are more than budget. MCU: every=30, budget=60.",
+        unit="steps",
+        gt=0,
+    )
     scale: int = key(1, "Each pixel becomes a square of this side.", unit="pixels", gt=0)
 
 
@@ -32,8 +39,18 @@ class JudgeConfig(RunConfig):
     )
     may_grow: ClassVar[tuple[str, ...]] = ("episodes", "pairs")
 
-    dataset: str = key(..., "Dataset of the episodes, or the run directory that recorded it.")
+    dataset: str = key(
+        ...,
+        "Dataset of the episodes, or the run directory that recorded it; or a folder of videos, "
+        "TASK_NUMBER.mp4 or TASK/NUMBER.mp4.",
+    )
     rubric: str = key("play", "Name of a rubric of Gamut, or a YAML file.")
+    criteria: str = key(
+        "",
+        "Criteria of the task, for rubrics that have them by task: a file, or a folder with a file "
+        "for each task (.yaml, or .txt as in MCU); generate lets the model write them; empty for "
+        "those of the task.",
+    )
     reference: str = key(
         "",
         "Picture of what is to be matched, e.g. a blueprint, shown first; empty for the task's "
@@ -64,8 +81,9 @@ class JudgeConfig(RunConfig):
     seed: int = key(0, "Seed of the pairs.", ge=0)
     ratings: str = key(
         "",
-        "CSV file of ratings by people, with the columns episode, criterion, score; the verdicts "
-        "are compared with them.",
+        "Ratings that the verdicts are compared with: a CSV file with the columns episode, "
+        "criterion, score and perhaps rater; the ratings.jsonl of gamut rate, or its folder; or a "
+        "folder of rating files of MCU.",
     )
     measure: Literal["", "progress", "return", "success"] = key(
         "",

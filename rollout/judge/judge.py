@@ -2,47 +2,68 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import logging
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from itertools import combinations
+from typing import Any, TypeAlias
 
-import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from rollout.api import Array, Call, Usage, pixels
+from rollout.api import Call, Usage
 from rollout.cli import Session
-from rollout.data import Dataset, EpisodeRef
-from rollout.data.replay import images_of
+from rollout.data import Dataset
 from rollout.data.tables import write_table
-from rollout.errors import ConfigError, PolicyUnavailable, UnknownNameError
+from rollout.errors import ConfigError, PolicyUnavailable
+from rollout.files import write_atomically
 from rollout.job import Job, open_job
-from rollout.judge.config import FramesConfig, JudgeConfig
-from rollout.judge.report import calibrate, cut_note, read_ratings, write_report
+from rollout.judge.config import JudgeConfig
+from rollout.judge.criteria import (
+    GENERATE,
+    Criteria,
+    given_criteria,
+    own_criteria,
+    read_criteria,
+    read_generated,
+    request_of,
+)
+from rollout.judge.ratings import Known, check_scales, known_ratings, named, read_ratings
+from rollout.judge.report import calibrate, cut_note, write_report
 from rollout.judge.rubric import Rubric, load_rubric
+from rollout.judge.sources import (
+    Clip,
+    DatasetSource,
+    Source,
+    UnreadableClip,
+    open_source,
+    reference_of,
+)
 from rollout.models.chat_api import incomplete_reason
 from rollout.models.client import ModelClient, Request
 from rollout.models.spending import price_of
 from rollout.models.transport import check_endpoint
 from rollout.observe.aggregates import spent_figures
 from rollout.observe.lineage import Results
+from rollout.yaml12 import dump_yaml
 
 log = logging.getLogger(__name__)
 
 COLUMNS: Mapping[str, tuple[type, str]] = {
     "episode": (np.int64, "the judged episode; of a pair, the one with the smaller number"),
     "other": (np.int64, "the other episode of a pair; -1 without one"),
+    "clip": (str, "what ratings call the judged episode: its number, or the file of a video"),
+    "task": (str, "its task"),
     "swapped": (np.bool_, "whether the other one was shown first"),
     "repeat": (np.int64, "number of the verdict on the same"),
     "criterion": (str, "what was judged"),
     "score": (np.float64, "NaN for no verdict; of a pair 1 if `episode` is better, 0.5, or 0"),
-    "code": (str, "ok; abstained; unusable; cut; refused; lost"),
+    "code": (str, "ok; abstained; unusable; cut; refused; lost; unreadable"),
     "calls": (np.int64, "calls for all criteria of this verdict"),
     "tokens": (np.int64, "likewise"),
     "usd": (np.float64, "likewise; NaN if unknown, a lower bound if it is known of some only"),
@@ -56,8 +77,8 @@ COLUMNS: Mapping[str, tuple[type, str]] = {
 class Item:
     """A verdict to ask for."""
 
-    first: EpisodeRef
-    second: EpisodeRef | None
+    first: Clip
+    second: Clip | None
     swapped: bool
     repeat: int
 
@@ -81,19 +102,36 @@ def judge(config: JudgeConfig, session: Session) -> str | None:
             f"limits.usd: the price of {config.model} is not known; list it in a file and name "
             f"that in prices"
         )
-    ratings = read_ratings(config.ratings, rubric, config.mode) if config.ratings else None
-    with Dataset(config.dataset) as dataset:
-        _require_another_model(config, dataset)
-        clips = Clips(dataset, config.frames)
-        reference = reference_of(config.reference, dataset.manifest.task)
-        items = list(_items(config, dataset))
+    ratings = read_ratings(config.ratings) if config.ratings else []
+    if config.mode == "absolute":
+        check_scales(ratings, rubric, config.ratings)
+    source = open_source(config.dataset, config.frames, config.filter, config.episodes)
+    with closing(source):
+        dataset = source.dataset if isinstance(source, DatasetSource) else None
+        if dataset is not None:
+            _require_another_model(config, dataset)
+        elif config.measure:
+            raise ConfigError("measure: videos have no measure of the machine; leave it out")
+        known = None
+        if ratings:
+            known, strange = known_ratings(ratings, source.clips, config.ratings)
+            if strange:
+                log.warning("ratings of other clips are left out: %s", named(strange))
+        rules, without = _rules(config, source, rubric)
+        asked = _Asked(
+            rubric=rubric,
+            source=source,
+            items=list(_items(config, [c for c in source.clips if c.task in rules])),
+            rules=rules,
+            reference=reference_of(config.reference, source.metadata),
+            left_out={**source.unreadable, **without},
+        )
         with open_job("judge", config, session, needs_ray=False) as job:
-            job.lineage.add("used", dataset)
+            if dataset is not None:
+                job.lineage.add("used", dataset)
             job.report(mirrored={})
-            judging = _Judging(config, job, dataset, rubric, clips, reference)
-            return job.finish(
-                lambda: judging.run(items), lambda status: judging.conclude(status, ratings)
-            )
+            judging = _Judging(config, job, asked)
+            return job.finish(judging.run, lambda status: judging.conclude(status, known))
 
 
 def _require_another_model(config: JudgeConfig, dataset: Dataset) -> None:
@@ -105,48 +143,94 @@ def _require_another_model(config: JudgeConfig, dataset: Dataset) -> None:
         )
 
 
-def _items(config: JudgeConfig, dataset: Dataset) -> Iterator[Item]:
-    every = dataset.episodes(filter=config.filter)
-    refs = sorted((r for r in every if r.length), key=lambda ref: ref.episode)
-    refs = refs[: config.episodes]
-    needed = 1 if config.mode == "absolute" else 2
-    if len(refs) < needed:
+def _rules(
+    config: JudgeConfig, source: Source, rubric: Rubric
+) -> tuple[dict[str, Criteria | None], dict[str, str]]:
+    """Returns the criteria by task, None for those to write, and clips without, with the reason.
+
+    Raises:
+        ConfigError: no task has criteria.
+    """
+    tasks = list(dict.fromkeys(clip.task for clip in source.clips))
+    if not rubric.per_task:
+        if config.criteria:
+            raise ConfigError(
+                f"criteria: the rubric {config.rubric} is the same for all tasks; choose "
+                f"rubric=mcu, or leave criteria out"
+            )
+        return {task: {} for task in tasks}, {}
+    if config.criteria == GENERATE:
+        request_of(rubric, "", "")  # refuses a rubric that does not say how
+        return dict.fromkeys(tasks), {}
+    found: dict[str, Criteria | None] = {}
+    for task in tasks:
+        if config.criteria:
+            rules = given_criteria(config.criteria, task, rubric)
+        else:
+            rules = own_criteria(task, source.metadata, rubric)
+        if rules is not None:
+            found[task] = rules
+    place = f"in {config.criteria}" if config.criteria else "of its own"
+    lacking = [task for task in tasks if task not in found]
+    if not found:
         raise ConfigError(
-            f"dataset: {config.dataset} has {len(refs)} episodes with a result"
+            f"criteria: there are none {place} for {named(lacking)}; name a file in criteria, or "
+            f"set criteria={GENERATE}"
+        )
+    without = {c.name: f"no criteria {place}" for c in source.clips if c.task not in found}
+    return found, without
+
+
+def _items(config: JudgeConfig, clips: Sequence[Clip]) -> Iterator[Item]:
+    needed = 1 if config.mode == "absolute" else 2
+    if len(clips) < needed:
+        raise ConfigError(
+            f"dataset: {config.dataset} has {len(clips)} episodes with a result"
             f"{f' and filter={config.filter!r}' if config.filter else ''}, expected {needed}"
         )
     for repeat in range(config.repeats):
         if config.mode == "absolute":
-            yield from (Item(ref, None, swapped=False, repeat=repeat) for ref in refs)
+            yield from (Item(clip, None, swapped=False, repeat=repeat) for clip in clips)
             continue
-        for first, second in _pairs(len(refs), config.pairs, config.seed):
+        for first, second in pairs_of(clips, config.pairs, config.seed):
             for swapped in (False, True):
-                yield Item(refs[first], refs[second], swapped, repeat)
+                yield Item(first, second, swapped, repeat)
 
 
-def _pairs(count: int, most: int, seed: int) -> list[tuple[int, int]]:
-    """Returns distinct pairs in random order; a larger number only adds pairs at the end."""
-    possible = [(i, j) for i in range(count) for j in range(i + 1, count)]
+def pairs_of(clips: Sequence[Clip], most: int, seed: int) -> list[tuple[Clip, Clip]]:
+    """Returns distinct pairs of clips of one task in random order; more only adds at the end."""
+    possible = [pair for pair in combinations(clips, 2) if pair[0].task == pair[1].task]
     order = np.random.default_rng(seed).permutation(len(possible))
     return [possible[number] for number in order[:most]]
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What a judgement asks about.
+
+    Attributes:
+        rubric: the rubric.
+        source: the clips.
+        items: the verdicts to ask for.
+        rules: criteria by task; None for those that the model is to write.
+        reference: picture of what is to be matched; None for none.
+        left_out: names of clips that are not judged, each with the reason.
+    """
+
+    rubric: Rubric
+    source: Source
+    items: Sequence[Item]
+    rules: dict[str, Criteria | None]
+    reference: bytes | None
+    left_out: dict[str, str]
 
 
 class _Judging:
     """One session of a judgement."""
 
-    def __init__(
-        self,
-        config: JudgeConfig,
-        job: Job,
-        dataset: Dataset,
-        rubric: Rubric,
-        clips: Clips,
-        reference: bytes | None,
-    ) -> None:
-        self._reference = reference
-        self._config, self._job, self._dataset = config, job, dataset
-        self._rubric, self._clips = rubric, clips
-        self._pairwise = config.mode == "pairwise"
+    def __init__(self, config: JudgeConfig, job: Job, asked: _Asked) -> None:
+        self._config, self._job, self._asked = config, job, asked
+        self._rubric, self._pairwise = asked.rubric, config.mode == "pairwise"
         self._client = ModelClient(
             config.endpoint,
             config.model,
@@ -154,16 +238,22 @@ class _Judging:
             prices=config.prices,
             replies=job.run.path / "replies",
         )
+        self._rubrics: dict[str, Rubric] = {}
+        self._left_out = dict(asked.left_out)
         self._rows: list[dict[str, Any]] = []
         self._lost = 0
 
-    def run(self, items: list[Item]) -> str | None:
+    def run(self) -> str | None:
         """Asks for all verdicts, several at a time."""
         job, done = self._job, 0
         with job.stop.deferred(), ThreadPoolExecutor(self._config.endpoint.calls) as threads:
+            self._take_rules()
+            items = [item for item in self._asked.items if item.first.task in self._rubrics]
             # Frames are read here: a dataset is not for several threads.
             ahead = 2 * self._config.endpoint.calls
             for begin in range(0, len(items), ahead):
+                if job.stop.requested:
+                    break
                 batch = items[begin : begin + ahead]
                 prepared = [(item, self._prepare(item)) for item in batch]
                 for rows in threads.map(self._verdict, *zip(*prepared, strict=True)):
@@ -171,9 +261,51 @@ class _Judging:
                     self._lost += bool(rows) and rows[0]["code"] == "lost"
                     done += bool(rows)
                 self._show(done, len(items))
-                if job.stop.requested:
-                    break
-        return f"{self._lost} verdicts were lost; --resume asks again" if self._lost else None
+        lost = f"{self._lost} verdicts were lost; --resume asks again" if self._lost else ""
+        return "; ".join(filter(None, (lost, self._left_out_text()))) or None
+
+    def _left_out_text(self) -> str:
+        if not self._left_out:
+            return ""
+        reasons = [f"{name}: {reason}" for name, reason in self._left_out.items()]
+        return f"{len(reasons)} clips were not judged: {named(reasons)}"
+
+    def _take_rules(self) -> None:
+        """Sets the rubric of each task; asks the model for criteria that are to be written."""
+        goals = {clip.task: clip.goal for clip in self._asked.source.clips}
+        for task, rules in self._asked.rules.items():
+            written = self._written(task, goals[task]) if rules is None else rules
+            if written is not None:
+                self._rubrics[task] = self._rubric.with_rules(written)
+                continue
+            for clip in self._asked.source.clips:
+                if clip.task == task:
+                    self._left_out[clip.name] = "the model wrote no criteria"
+
+    def _written(self, task: str, goal: str) -> Criteria | None:
+        """Returns criteria by the model, which the run keeps; None without a usable answer."""
+        file = self._job.run.path / "criteria" / f"{safe_name(task)}.yaml"
+        if file.is_file():
+            return read_criteria(file, self._rubric)
+        messages = request_of(self._rubric, task, goal)
+        fields = {"temperature": 0.0, "max_tokens": self._config.sampling.max_tokens}
+        for number in range(self._config.reparse + 1):
+            if self._job.stop.requested:
+                return None
+            try:
+                call = self._client.ask(Request(fields, messages, {}, "image/png", [task, number]))
+                found = read_generated(call.answer, self._rubric)
+            except PolicyUnavailable as error:
+                log.warning("task %s: no criteria: %s", task, error)
+                return None
+            except ValueError as error:
+                log.warning("task %s: the criteria could not be used: %s", task, error)
+                continue
+            file.parent.mkdir(exist_ok=True)
+            data = {name: list(points) for name, points in found.items()}
+            write_atomically(file, dump_yaml({"tasks": [task], "criteria": data}))
+            return found
+        return None
 
     def _show(self, done: int, total: int) -> None:
         spent = self._client.spent
@@ -181,8 +313,8 @@ class _Judging:
         self._job.metrics.write(done, values)
         self._job.progress.update(done / total, {"verdicts": done, "USD": spent.price_text()})
 
-    def _prepare(self, item: Item) -> tuple[list[dict[str, Any]], dict[str, bytes]]:
-        """Returns the messages of an item, and their pictures by digest."""
+    def _prepare(self, item: Item) -> _Prepared | None:
+        """Returns the messages of an item, and their pictures by digest; None if it is damaged."""
         images: dict[str, bytes] = {}
         parts: list[dict[str, Any]] = []
 
@@ -192,40 +324,44 @@ class _Judging:
             parts.append({"type": "text", "text": text})
             parts.append({"type": "image", "digest": digest})
 
-        if self._reference is not None:
-            show("Reference, which the result is to match:", self._reference)
+        if self._asked.reference is not None:
+            show("Reference, which the result is to match:", self._asked.reference)
         shown = [item.first] if item.second is None else [item.first, item.second]
-        for name, ref in zip("AB", reversed(shown) if item.swapped else shown, strict=False):
+        for name, clip in zip("AB", reversed(shown) if item.swapped else shown, strict=False):
             if self._pairwise:
                 parts.append({"type": "text", "text": f"Recording {name}:"})
-            for step, image in self._clips.read(ref):
-                show(f"Step {step} of {ref.length}:", image)
-        goal = str(self._dataset.manifest.task.get("goal", ""))
-        system = self._rubric.prompt(goal, pairwise=self._pairwise)
+            try:
+                frames = self._asked.source.frames(clip)
+            except UnreadableClip as error:
+                log.warning("%s", error)
+                self._left_out[clip.name] = str(error)
+                return None
+            for step, image in frames:
+                show(f"Step {step} of {clip.length}:", image)
+        rubric = self._rubrics[item.first.task]
+        system = rubric.prompt(item.first.goal, pairwise=self._pairwise)
         return [{"role": "system", "content": system}, {"role": "user", "content": parts}], images
 
-    def _verdict(
-        self, item: Item, prepared: tuple[list[dict[str, Any]], dict[str, bytes]]
-    ) -> list[dict[str, Any]]:
+    def _verdict(self, item: Item, prepared: _Prepared | None) -> list[dict[str, Any]]:
         """Asks for a verdict until one can be used, or the tries are used up.
 
         Returns:
             a row for each criterion; none if the job is to stop.
         """
-        messages, images = prepared
+        messages, images = ([], {}) if prepared is None else prepared
         sampling = self._config.sampling
         fields = {"temperature": sampling.temperature, "max_tokens": sampling.max_tokens}
         calls: list[Call] = []
         verdict: dict[str, float | str | None] | None = None
-        code = "ok"
-        for number in range(self._config.reparse + 1):
+        code = "ok" if prepared is not None else "unreadable"
+        for number in range(self._config.reparse + 1 if prepared is not None else 0):
             if self._job.stop.requested:  # at most the calls in flight are waited for
                 return []
             try:
                 request = Request(fields, messages, images, "image/png", [item.repeat, number])
                 call = self._client.ask(request)
             except PolicyUnavailable as error:
-                log.warning("episode %d: no verdict: %s", item.first.episode, error)
+                log.warning("episode %s: no verdict: %s", item.first.name, error)
                 code = "lost"
                 break
             calls.append(call)
@@ -241,8 +377,10 @@ class _Judging:
                 messages = [*messages, answer, {"role": "user", "content": again}]
         used = Usage.of(calls)
         about = {
-            "episode": item.first.episode,
-            "other": -1 if item.second is None else item.second.episode,
+            "episode": item.first.number,
+            "other": -1 if item.second is None else item.second.number,
+            "clip": item.first.name,
+            "task": item.first.task,
             "swapped": item.swapped,
             "repeat": item.repeat,
             "calls": used.calls,
@@ -257,7 +395,7 @@ class _Judging:
     def _of_success(self) -> list[str]:
         return ["success"] if self._rubric.success and not self._pairwise else []
 
-    def conclude(self, status: str, ratings: Mapping[str, Mapping[int, float]] | None) -> str:
+    def conclude(self, status: str, known: Known | None) -> str:
         """Writes ``verdicts.parquet``, ``report.md`` and ``summary.json``."""
         run, c = self._job.run, self._config
         table: dict[str, NDArray[Any]] = {
@@ -266,23 +404,34 @@ class _Judging:
         }
         docs = {name: doc for name, (_, doc) in COLUMNS.items()}
         write_table(run.path / "verdicts.parquet", table, docs=docs)
+        source = self._asked.source
+        dataset = source.dataset if isinstance(source, DatasetSource) else None
+        groups = {clip.number: clip.task for clip in source.clips}
         findings = calibrate(
-            self._rows, self._dataset, c.mode, ratings, c.measure, self._rubric.criteria
+            self._rows, dataset, c.mode, known, c.measure, self._rubric.criteria, groups
         )
+        rubric = self._rubric.data()
         protocol = {
             "dataset": c.dataset,
-            "task": self._dataset.manifest.task["name"],
+            "task": ", ".join(self._asked.rules),
             "model": c.model,
             "mode": c.mode,
-            "rubric": self._rubric.model_dump(),
-            "rubric_digest": hashlib.sha256(
-                json.dumps(self._rubric.model_dump(), sort_keys=True).encode()
-            ).hexdigest()[:16],
+            "rubric": rubric,
+            "rubric_digest": _digest(rubric),
+            "criteria": {
+                task: {"digest": _digest(rules.data()), "from": c.criteria or "the task"}
+                for task, rules in self._rubrics.items()
+                if self._rubric.per_task
+            },
             "frames": c.frames.model_dump(),
             "sampling": c.sampling.model_dump(),
             "repeats": c.repeats,
         }
-        results = {"findings": findings, "usage": self._client.spent.as_json()}
+        results = {
+            "findings": findings,
+            "usage": self._client.spent.as_json(),
+            "not_judged": self._left_out,
+        }
         summary = self._job.write_summary(status, protocol=protocol, results=results)
         (run.path / "report.md").write_text(write_report(summary), encoding="utf-8")
         self._job.lineage.add(
@@ -291,6 +440,18 @@ class _Judging:
         if cut := cut_note(summary):
             log.warning("%s", cut)
         return f"{len(self._rows)} verdicts by criterion"
+
+
+_Prepared: TypeAlias = tuple[list[dict[str, Any]], dict[str, bytes]]
+
+
+def safe_name(task: str) -> str:
+    """Returns the name of a task as the name of a file."""
+    return re.sub(r"[^A-Za-z0-9._-]", "_", task) or "task"
+
+
+def _digest(data: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def _scored(
@@ -303,110 +464,3 @@ def _scored(
         first = "B" if item.swapped else "A"
         value = 0.5 if value == "tie" else float(value == first)
     return {"criterion": name, "score": np.nan if value is None else value, "code": code}
-
-
-def choose_frames(
-    rewards: NDArray[np.float32], progress: NDArray[np.float32], budget: int
-) -> list[int]:
-    """Returns numbers of steps in order: the first, the last, those of events, and others.
-
-    An event is a reward other than 0, or a change of progress. With more events than room, the
-    largest are taken; what is left is the middle of the widest gap, again and again.
-
-    Args:
-        rewards: reward of each step, ``(T,)``.
-        progress: progress after each step, ``(T,)``; may be NaN.
-        budget: most frames, 2 or more.
-    """
-    steps = len(rewards)
-    if steps <= budget:
-        return list(range(steps))
-    chosen = {0, steps - 1}
-    known = np.nan_to_num(progress)
-    size = np.abs(rewards) + np.abs(np.diff(known, prepend=known[0]))
-    # Before the fill, half of the room at most, so that a steady reward does not hide the rest.
-    room = max(0, (budget - 2 + 1) // 2)
-    order = np.lexsort((np.arange(steps), -size))
-    chosen |= {int(step) for step in order[:room] if size[step] > 0}
-    while len(chosen) < budget:
-        known_steps = sorted(chosen)
-        gaps = np.diff(known_steps)
-        widest = int(gaps.argmax())
-        chosen.add(known_steps[widest] + int(gaps[widest]) // 2)
-    return sorted(chosen)
-
-
-def reference_of(file: str, task: Mapping[str, Any]) -> bytes | None:
-    """Returns the picture of what is to be matched as a PNG file; None if there is none.
-
-    Args:
-        file: the picture's path; empty for the one that the task names in ``metadata.reference``.
-        task: of the dataset's manifest.
-
-    Raises:
-        ConfigError: the picture cannot be read.
-    """
-    metadata = task.get("metadata") or {}
-    path = file or str(metadata.get("reference", ""))
-    if not path:
-        return None
-    place = Path(path).expanduser()
-    image = None
-    with contextlib.suppress(cv2.error):  # it is larger than OpenCV reads
-        image = cv2.imread(str(place), cv2.IMREAD_COLOR) if place.is_file() else None
-    if image is None:
-        raise ConfigError(f"{path}: no picture there that can be read; set reference to one")
-    return bytes(cv2.imencode(".png", image)[1])
-
-
-class Clips:
-    """The chosen frames of episodes as PNG files.
-
-    Raises:
-        ConfigError: the dataset has no images, or several and none is named.
-        UnknownNameError: it has no image column of that name.
-    """
-
-    def __init__(self, dataset: Dataset, options: FramesConfig) -> None:
-        found = images_of(dataset)
-        if options.column and options.column not in found:
-            raise UnknownNameError("image column", options.column, found)
-        if not options.column and len(found) != 1:
-            raise ConfigError(
-                f"frames.column: {dataset.layout.root} has {len(found)} image columns "
-                f"({', '.join(found) or 'none'}); name one, or record with images"
-            )
-        self._dataset, self._options = dataset, options
-        self._column = options.column or found[0]
-        self._key = self._column.partition("/")[2]
-
-    def read(self, ref: EpisodeRef) -> list[tuple[int, bytes]]:
-        """Returns the number of the step and the file of each chosen frame.
-
-        Raises:
-            DatasetError: the steps are damaged.
-        """
-        steps = self._dataset.read(ref, ["reward", "progress"]).columns
-        chosen = choose_frames(steps["reward"], steps["progress"], self._options.budget)
-        images: dict[int, Array] = {}
-        for window in self._dataset.stream(ref, [self._column], length=64):
-            column = window.columns[self._column]
-            for step in _within(chosen, window.start, window.start + len(column)):
-                images[step] = column[step - window.start].copy()
-        final = self._dataset.read(ref, []).final_observations.get(self._key)
-        frames = [(step, self._encode(images[step])) for step in chosen]
-        if final is not None:  # the result of the last action
-            frames[-1:] = [(ref.length, self._encode(final))]
-        return frames
-
-    def _encode(self, image: Array) -> bytes:
-        image = pixels(self._dataset.manifest.observation_space[self._key], image)
-        if image.ndim == 3 and image.shape[2] >= 3:
-            image = image[:, :, 2::-1]
-        side = self._options.scale
-        image = np.repeat(np.repeat(image, side, axis=0), side, axis=1)
-        return bytes(cv2.imencode(".png", np.ascontiguousarray(image))[1])
-
-
-def _within(steps: Sequence[int], start: int, stop: int) -> list[int]:
-    return [step for step in steps if start <= step < stop]

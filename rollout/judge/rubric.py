@@ -4,29 +4,39 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from rollout.errors import ConfigError, UnknownNameError
+from rollout.judge.replies import TIE, A, B, read_reply
 from rollout.models.chat_api import json_object, shorten
 from rollout.yaml12 import load_yaml
 
 _FOLDER = Path(__file__).with_name("rubrics")
 SUCCESS = "success"
-A, B, TIE = "A", "B", "tie"
 
 
 class Criterion(BaseModel):
-    """A criterion and its scale."""
+    """A criterion and its scale.
+
+    Attributes:
+        doc: what is judged.
+        low: the worst score.
+        high: the best score.
+        title: its heading in replies in the form of MCU; empty for none.
+        rules: points of a task to look at.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     doc: str
     low: float = 0.0
     high: float = 10.0
+    title: str = ""
+    rules: tuple[str, ...] = ()
 
     @model_validator(mode="after")
     def _ordered(self) -> Criterion:
@@ -42,6 +52,8 @@ class Rubric(BaseModel):
         instructions: the beginning of the prompt.
         criteria: the criteria, by name.
         success: definition of success; empty to ask for no verdict on success.
+        per_task: each task has criteria of its own.
+        generate: how a model writes the criteria of a task; empty if it cannot.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -49,6 +61,30 @@ class Rubric(BaseModel):
     instructions: str
     criteria: dict[str, Criterion] = Field(min_length=1)
     success: str = ""
+    per_task: bool = False
+    generate: str = ""
+
+    @property
+    def titles(self) -> dict[str, str]:
+        """The headings of the criteria that have one."""
+        return {name: each.title for name, each in self.criteria.items() if each.title}
+
+    def data(self) -> dict[str, Any]:
+        """Returns the rubric as plain data, without what is empty."""
+        data = self.model_dump(mode="json")
+        for each in data["criteria"].values():
+            for name in ("title", "rules"):
+                if not each[name]:
+                    del each[name]
+        return {name: value for name, value in data.items() if value or name == "success"}
+
+    def with_rules(self, rules: Mapping[str, Sequence[str]]) -> Rubric:
+        """Returns the rubric with the points of a task, by criterion."""
+        criteria = {
+            name: each.model_copy(update={"rules": tuple(rules.get(name, ()))})
+            for name, each in self.criteria.items()
+        }
+        return self.model_copy(update={"criteria": criteria})
 
     def prompt(self, goal: str, *, pairwise: bool) -> str:
         """Returns the prompt of the system.
@@ -66,7 +102,9 @@ class Rubric(BaseModel):
         ]
         for name, each in self.criteria.items():
             scale = "" if pairwise else f", from {each.low:g} (worst) to {each.high:g} (best)"
-            lines.append(f"- {name}: {each.doc}{scale}")
+            title = f" ({each.title})" if each.title else ""
+            lines.append(f"- {name}{title}: {each.doc}{scale}")
+            lines += [f"  - {' '.join(rule.split())}" for rule in each.rules]
         if pairwise:
             names = ", ".join(f'"{name}": "A", "B", "tie" or null' for name in self.criteria)
             form = f'{{"evidence": "what you see in A and in B", "better": {{{names}}}}}'
@@ -79,10 +117,20 @@ class Rubric(BaseModel):
     def read(self, text: str, *, pairwise: bool) -> dict[str, float | str | None]:
         """Returns the verdict of an answer: a score, ``A``, ``B``, ``tie`` or None by criterion.
 
+        A reply in the form of MCU (``rollout.judge.replies``) is a verdict if all criteria have
+        headings and it rates each of them.
+
         Raises:
             ValueError: it is not a verdict of the asked form; nothing is guessed.
         """
-        data = json_object(text)
+        try:
+            data = json_object(text)
+        except ValueError:
+            titles = self.titles
+            told = read_reply(text, titles, pairwise=pairwise) if titles else {}
+            if not self.success and told.keys() == self.criteria.keys():
+                return {name: self._told(name, value) for name, value in told.items()}
+            raise
         key = "better" if pairwise else "scores"
         given = data.get(key)
         if not isinstance(given, Mapping) or set(given) != set(self.criteria):
@@ -98,6 +146,9 @@ class Rubric(BaseModel):
                 raise ValueError(f'"success": expected true, false or null, got {shorten(won)}')
             found[SUCCESS] = None if won is None else float(won)
         return found
+
+    def _told(self, name: str, value: float | str | None) -> float | str | None:
+        return value if isinstance(value, str) else self._score(name, value)
 
     def _score(self, name: str, value: Any) -> float | None:
         scale = self.criteria[name]

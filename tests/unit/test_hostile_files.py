@@ -21,8 +21,7 @@ from rollout.errors import ConfigError, GamutError, SpaceError
 from rollout.evaluate.journal import Journal, note_opening
 from rollout.files import holder_of
 from rollout.interface.calls import Run
-from rollout.judge.report import read_ratings
-from rollout.judge.rubric import load_rubric
+from rollout.judge.ratings import read_ratings
 from rollout.models.client import ReplyStore
 from rollout.observe.metrics import read_metrics
 from rollout.observe.run_files import read_about, read_json, tail
@@ -112,7 +111,7 @@ PROGRAMS = spaces.Dict({"kind": spaces.Discrete(2), "code": spaces.Text(100)})
         ("a.npy", lambda p: read_scripts(p / "a.npy")),
         ("a.npz", lambda p: read_scripts(p / "a.npz")),
         ("a.js", lambda p: Program(p / "a.js", PROGRAMS)),
-        ("r.csv", lambda p: read_ratings(str(p / "r.csv"), load_rubric("build"), "pairwise")),
+        ("r.csv", lambda p: read_ratings(str(p / "r.csv"))),
         ("replies.jsonl", lambda p: ReplyStore(p).reported),
         ("ask_log.jsonl", lambda p: read_log(p / "ask_log.jsonl")),
         ("lock", lambda p: holder_of(p / "lock") == "another process" and None),
@@ -190,7 +189,7 @@ def test_an_archive_that_unpacks_to_too_much_is_refused(tmp_path, monkeypatch):
 def test_ratings_that_are_no_table_are_refused(tmp_path, text):
     (tmp_path / "r.csv").write_text(text)
     with pytest.raises(ConfigError, match=r"ratings: .*r.csv"):
-        read_ratings(str(tmp_path / "r.csv"), load_rubric("build"), "pairwise")
+        read_ratings(str(tmp_path / "r.csv"))
 
 
 def nested(levels):

@@ -16,7 +16,7 @@ from rollout.api import Limits, Task, is_picture, pixels
 from rollout.data import Dataset, Mp4
 from rollout.evaluate.videos import check_pictures
 from rollout.judge.config import FramesConfig
-from rollout.judge.judge import Clips
+from rollout.judge.sources import DatasetSource
 from rollout.testing import FakeBridge, FakeEvaluator
 
 FLOATS = spaces.Box(0.0, 1.0, (32, 40, 3), np.float32)
@@ -74,8 +74,9 @@ def test_a_film_is_made_of_them(tmp_path, leaf, scale):
 def test_a_judge_sees_them(tmp_path, leaf, scale):
     record(tmp_path / "d", Player(game(leaf), longest=3), 3)
     with Dataset(tmp_path / "d") as dataset:
-        [ref, *_] = dataset.episodes()
-        [(_, file), *_] = Clips(dataset, FramesConfig()).read(ref)
+        source = DatasetSource(dataset, FramesConfig())
+        ref = source.clips[0].ref
+        [(_, file), *_] = source.frames(source.clips[0])
         first = dataset.read(ref).columns["observation/rgb"][0]
         if ref.length == 1:
             first = dataset.read(ref).final_observations["rgb"]

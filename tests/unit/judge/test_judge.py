@@ -21,18 +21,19 @@ from statsmodels.stats.inter_rater import cohens_kappa, to_table
 from rollout.api import Outcome
 from rollout.data import Dataset
 from rollout.errors import ConfigError, UnknownNameError
-from rollout.judge.judge import _require_another_model, choose_frames, reference_of
-from rollout.judge.report import (
-    calibrate,
+from rollout.judge.agreement import (
     cohen,
     compare_categories,
     f1,
     interval,
     kendall,
     krippendorff,
-    read_ratings,
 )
+from rollout.judge.judge import _require_another_model
+from rollout.judge.ratings import check_scales, known_ratings, read_ratings
+from rollout.judge.report import calibrate
 from rollout.judge.rubric import Criterion, Rubric, load_rubric
+from rollout.judge.sources import Clip, choose_frames, reference_of
 from rollout.observe import lineage
 from rollout.testing.chat_server import ChatServer, Scripted
 
@@ -301,10 +302,10 @@ def test_a_judge_is_shown_what_is_to_be_matched(judged, tmp_path):
 def test_the_reference_is_that_of_the_task_if_none_is_named(tmp_path):
     picture = tmp_path / "plan.png"
     cv2.imwrite(str(picture), np.zeros((4, 5, 3), np.uint8))
-    task = {"metadata": {"reference": str(picture)}}
+    task = {"reference": str(picture)}
     assert cv2.imdecode(np.frombuffer(reference_of("", task), np.uint8), 1).shape == (4, 5, 3)
-    assert reference_of("", {"metadata": {}}) is None
-    gone = {"metadata": {"reference": str(tmp_path / "gone.png")}}
+    assert reference_of("", {}) is None
+    gone = {"reference": str(tmp_path / "gone.png")}
     with pytest.raises(ConfigError, match=r"gone\.png.*set reference"):
         reference_of("", gone)
 
@@ -440,13 +441,14 @@ def test_a_model_does_not_judge_what_it_has_played_itself(judged, tmp_path):
 def test_ratings_are_averaged_over_raters_and_are_on_the_scale_of_the_rubric(tmp_path):
     path = tmp_path / "r.csv"
     path.write_text("episode,criterion,score\n1,progress,4\n1,progress,6\n2,progress,1\n")
-    assert read_ratings(str(path), RUBRIC, "absolute") == {"progress": {1: 5.0, 2: 1.0}}
+    clips = [Clip(n, str(n), "t", "", 5) for n in (1, 2)]
+    known, strange = known_ratings(read_ratings(str(path)), clips, "r.csv")
+    assert known.scores == {"progress": {1: 5.0, 2: 1.0}}
+    assert strange == []
     path.write_text("episode,criterion,score\n1,progress,85\n2,progress,nan\n")
-    with pytest.raises(
-        ConfigError, match=r"scale of the rubric, 0 to 10, got \[85.0\] for episode 1"
-    ):
-        read_ratings(str(path), RUBRIC, "absolute")
-    assert read_ratings(str(path), RUBRIC, "pairwise")["progress"][1] == 85.0
+    with pytest.raises(ConfigError, match=r"scale of the rubric, 0 to 10, got 85 for 1"):
+        check_scales(read_ratings(str(path)), RUBRIC, "r.csv")
+    assert known_ratings(read_ratings(str(path)), clips, "")[0].scores["progress"][1] == 85.0
 
 
 @pytest.mark.parametrize(("low", "high"), [(0, 10), (1, 5), (0, 1)])
