@@ -3,36 +3,22 @@
 from __future__ import annotations
 
 import argparse
-import hmac
 import re
-import secrets
-import sys
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import partial
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from rollout.commands.dataset_arguments import add_dataset, add_filter
 from rollout.commands.dataset_formats import SET_ASIDE
+from rollout.commands.loopback import Answer, LoopbackServer
 from rollout.data import Dataset, EpisodeRef
 from rollout.data.view import MOST_BYTES, listed_episodes, page, served_episode, write_page
 from rollout.errors import DatasetError, InputError
 from rollout.files import local_path
 from rollout.signals import one_line
 from rollout.signals import tell as tell_lines
-
-HOST = "127.0.0.1"
-_HOSTS = (HOST, "localhost")
-_IDLE_S = 30.0  # for which a connection may send nothing
-_SAFE = {
-    "Cache-Control": "no-store",
-    "Cross-Origin-Resource-Policy": "same-origin",
-    "Referrer-Policy": "no-referrer",
-    "X-Content-Type-Options": "nosniff",
-    "X-Frame-Options": "DENY",
-}
 
 
 def view(args: argparse.Namespace) -> int:
@@ -81,31 +67,22 @@ def _opened(path: Path, condition: str) -> tuple[Dataset, list[EpisodeRef]]:
     return dataset, listed_episodes(dataset, condition)
 
 
-class Server(ThreadingHTTPServer):
-    """A server of one dataset on the loopback interface, for who knows its token.
-
-    A page shows the dataset as it is when the page is loaded.
+class Server(LoopbackServer):
+    """A server of one dataset; a page shows the dataset as it is when the page is loaded.
 
     Args:
         opened: returns the dataset, opened now, and its episodes.
         judges: runs of ``gamut judge``.
-
-    Attributes:
-        url: the address of the page.
     """
 
-    daemon_threads = True
-
     def __init__(self, opened: Any, judges: Sequence[str]) -> None:
-        super().__init__((HOST, 0), _Handler)
-        self.token = secrets.token_urlsafe(24)
-        self.url = f"http://{HOST}:{self.server_address[1]}/{self.token}/"
+        super().__init__()
         self._opened, self._judges = opened, judges
         self._lock = threading.Lock()  # the caches of a dataset are of one thread
         self._now: tuple[Dataset, list[EpisodeRef]] | None = None
 
-    def answer(self, path: str) -> tuple[str, Iterable[str]] | None:
-        """Returns the type and the text of what is there, None if nothing is."""
+    def answer(self, path: str, query: str = "") -> Answer | None:
+        """Returns the page, or the steps of an episode."""
         with self._lock:
             if path == "" or self._now is None:
                 if self._now is not None:
@@ -120,55 +97,11 @@ class Server(ThreadingHTTPServer):
                     return "application/json", [served_episode(dataset, ref)]
         return None
 
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """Says nothing if the browser has closed the connection."""
-        if not isinstance(sys.exception(), OSError):
-            super().handle_error(request, client_address)
-
-
-class _Handler(BaseHTTPRequestHandler):
-    timeout: ClassVar[float | None] = _IDLE_S
-
-    def do_GET(self) -> None:
-        server = self.server
-        assert isinstance(server, Server)
-        # Another site's name may be made to lead here; the browser then sends that name.
-        host, _, _ = self.headers.get("Host", "").partition(":")
-        _, token, *rest = self.path.partition("?")[0].split("/", 2) + [""] * 2
-        known = hmac.compare_digest(token.encode(), server.token.encode())
-        if host not in _HOSTS:
-            self._send(403, "text/plain", [f"expected the host {HOST} or localhost"])
-        elif not known:
-            self._send(404, "text/plain", ["there is nothing at this address"])
-        else:
-            try:
-                found = server.answer(rest[0])
-            except (InputError, OSError) as error:
-                self._send(500, "text/plain", [str(error)])
-                return
-            if found is None:
-                self._send(404, "text/plain", ["there is no such episode; load the page again"])
-            else:
-                self._send(200, *found)
-
-    def _send(self, status: int, kind: str, parts: Iterable[str]) -> None:
-        self.send_response(status)
-        for name, value in {"Content-Type": f"{kind}; charset=utf-8", **_SAFE}.items():
-            self.send_header(name, value)
-        self.end_headers()
-        for part in parts:
-            self.wfile.write(part.encode("utf-8", "backslashreplace"))
-
-    def log_message(self, *_: object) -> None:
-        """Logs nothing."""
-
 
 def _serve(opened: Any, judges: Sequence[str]) -> int:
     with Server(opened, judges) as server:
         server.answer("")  # what cannot be read is said here, not in the browser
-        _tell(f"{server.url}  (Ctrl-C ends it)")
-        sys.stdout.flush()
-        server.serve_forever()
+        server.serve()
     return 0
 
 

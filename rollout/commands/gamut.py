@@ -53,6 +53,9 @@ COMMANDS: Mapping[str, Command] = {
         "Rates recorded episodes with a model and reports agreement with given ratings.",
         *("rollout.judge.judge:judge", "rollout.judge.config:JudgeConfig"),
     ),
+    "rate": Command(
+        "Lets people rate recordings in a browser of this machine.", "rollout.commands.rate:main"
+    ),
     "sweep": Command(
         "Trains on sets of growing size and reports the generalization gap.",
         *("rollout.sweep.sweep:sweep", "rollout.sweep.config:SweepConfig"),

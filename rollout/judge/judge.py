@@ -110,7 +110,7 @@ def judge(config: JudgeConfig, session: Session) -> str | None:
         dataset = source.dataset if isinstance(source, DatasetSource) else None
         if dataset is not None:
             _require_another_model(config, dataset)
-        elif config.measure:
+        if config.measure and not any(clip.ref for clip in source.clips):
             raise ConfigError("measure: videos have no measure of the machine; leave it out")
         known = None
         if ratings:
@@ -118,12 +118,13 @@ def judge(config: JudgeConfig, session: Session) -> str | None:
             if strange:
                 log.warning("ratings of other clips are left out: %s", named(strange))
         rules, without = _rules(config, source, rubric)
+        firsts = {clip.task: clip for clip in source.clips}.values()
         asked = _Asked(
             rubric=rubric,
             source=source,
             items=list(_items(config, [c for c in source.clips if c.task in rules])),
             rules=rules,
-            reference=reference_of(config.reference, source.metadata),
+            references={c.task: reference_of(config.reference, c.metadata) for c in firsts},
             left_out={**source.unreadable, **without},
         )
         with open_job("judge", config, session, needs_ray=False) as job:
@@ -151,7 +152,8 @@ def _rules(
     Raises:
         ConfigError: no task has criteria.
     """
-    tasks = list(dict.fromkeys(clip.task for clip in source.clips))
+    metadata = {clip.task: clip.metadata for clip in source.clips}
+    tasks = list(metadata)
     if not rubric.per_task:
         if config.criteria:
             raise ConfigError(
@@ -167,7 +169,7 @@ def _rules(
         if config.criteria:
             rules = given_criteria(config.criteria, task, rubric)
         else:
-            rules = own_criteria(task, source.metadata, rubric)
+            rules = own_criteria(task, metadata[task], rubric)
         if rules is not None:
             found[task] = rules
     place = f"in {config.criteria}" if config.criteria else "of its own"
@@ -213,7 +215,7 @@ class _Asked:
         source: the clips.
         items: the verdicts to ask for.
         rules: criteria by task; None for those that the model is to write.
-        reference: picture of what is to be matched; None for none.
+        references: picture of what is to be matched by task; None for none.
         left_out: names of clips that are not judged, each with the reason.
     """
 
@@ -221,7 +223,7 @@ class _Asked:
     source: Source
     items: Sequence[Item]
     rules: dict[str, Criteria | None]
-    reference: bytes | None
+    references: Mapping[str, bytes | None]
     left_out: dict[str, str]
 
 
@@ -324,8 +326,8 @@ class _Judging:
             parts.append({"type": "text", "text": text})
             parts.append({"type": "image", "digest": digest})
 
-        if self._asked.reference is not None:
-            show("Reference, which the result is to match:", self._asked.reference)
+        if (reference := self._asked.references[item.first.task]) is not None:
+            show("Reference, which the result is to match:", reference)
         shown = [item.first] if item.second is None else [item.first, item.second]
         for name, clip in zip("AB", reversed(shown) if item.swapped else shown, strict=False):
             if self._pairwise:
@@ -405,10 +407,13 @@ class _Judging:
         docs = {name: doc for name, (_, doc) in COLUMNS.items()}
         write_table(run.path / "verdicts.parquet", table, docs=docs)
         source = self._asked.source
-        dataset = source.dataset if isinstance(source, DatasetSource) else None
-        groups = {clip.number: clip.task for clip in source.clips}
         findings = calibrate(
-            self._rows, dataset, c.mode, known, c.measure, self._rubric.criteria, groups
+            self._rows,
+            source.clips,
+            c.mode,
+            known,
+            c.measure,
+            self._rubric.criteria,
         )
         rubric = self._rubric.data()
         protocol = {

@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 
 from rollout.api import Outcome, Usage
-from rollout.data import Dataset, EpisodeRef
+from rollout.data import EpisodeRef
 from rollout.judge.agreement import compare_categories, compare_scores, krippendorff
 from rollout.judge.ratings import Known
 from rollout.judge.rubric import Criterion
+from rollout.judge.sources import Clip
 from rollout.reports import render
 
 _Rows = Sequence[Mapping[str, Any]]
@@ -22,12 +23,11 @@ _Rows = Sequence[Mapping[str, Any]]
 
 def calibrate(
     rows: _Rows,
-    dataset: Dataset | None,
+    clips: Sequence[Clip],
     mode: str,
     ratings: Known | None,
     measure: str,
     criteria: Mapping[str, Criterion],
-    groups: Mapping[int, str] | None = None,
 ) -> dict[str, Any]:
     """Returns the mean verdicts, their spread, and their agreement with ratings, by criterion.
 
@@ -37,20 +37,20 @@ def calibrate(
 
     Args:
         rows: the verdicts by criterion (``rollout.judge.judge.COLUMNS``).
-        dataset: of the episodes, for the measure; None without one.
+        clips: the clips, whose episodes have the measure.
         mode: absolute or pairwise.
         ratings: ratings of the clips; None without any.
         measure: progress, return or success; empty for none.
         criteria: the criteria of the rubric.
-        groups: the task of each clip; None if all are of one.
     """
+    groups = {clip.number: clip.task for clip in clips}
     known = dict(ratings.scores) if ratings is not None else {}
     measured: dict[str, Mapping[int, float]] = {}
-    if measure and dataset is not None:
+    if measure:
         if "progress" in criteria:
             scale = criteria["progress"] if measure != "return" else None
-            measured["progress"] = _measured(dataset, measure, scale)
-        measured["success"] = _measured(dataset, "success")
+            measured["progress"] = _measured(clips, measure, scale)
+        measured["success"] = _measured(clips, "success")
     one_scale = measure != "return"
     by_criterion: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
     for row in rows:
@@ -76,7 +76,9 @@ def calibrate(
     return found
 
 
-def _measured(dataset: Dataset, measure: str, scale: Criterion | None = None) -> dict[int, float]:
+def _measured(
+    clips: Sequence[Clip], measure: str, scale: Criterion | None = None
+) -> dict[int, float]:
     """Returns a measure by episode, on a scale if one is given."""
     low, high = (0.0, 1.0) if scale is None else (scale.low, scale.high)
 
@@ -85,7 +87,7 @@ def _measured(dataset: Dataset, measure: str, scale: Criterion | None = None) ->
             return float(ref.outcome == Outcome.SUCCESS)
         return float(ref.total_reward if measure == "return" else ref.progress)
 
-    return {ref.episode: low + (high - low) * value(ref) for ref in dataset.episodes()}
+    return {c.number: low + (high - low) * value(c.ref) for c in clips if c.ref is not None}
 
 
 def _given(rows: _Rows) -> dict[int, list[float]]:

@@ -6,7 +6,8 @@ import contextlib
 import logging
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -16,14 +17,19 @@ from numpy.typing import NDArray
 
 from rollout.api import Array, pixels
 from rollout.data import Dataset, EpisodeRef
-from rollout.data.replay import images_of
+from rollout.data.remote import is_address
+from rollout.data.replay import images_of, to_bgr, write_video
 from rollout.errors import ConfigError, InputError, UnknownNameError
+from rollout.files import replacing
 from rollout.judge.config import FramesConfig
+from rollout.observe.run_files import SUMMARY, read_json
 
 log = logging.getLogger(__name__)
 
 _NUMBER = re.compile(r"[ _-]*(?:episode[ _-]*)?\d+$")
+_DATASET = "dataset.json"
 _PIECE = 64  # steps decoded at once
+_FPS, _SMALLEST = 20.0, 240  # of a video that is made: frames per second, pixels of its height
 
 Frames = list[tuple[int, bytes]]
 """The number of the step and the PNG file of each chosen frame."""
@@ -44,6 +50,7 @@ class Clip:
         goal: what its agent was asked to do.
         length: number of its steps, or frames.
         ref: the episode; None for a video.
+        metadata: of its task.
     """
 
     number: int
@@ -52,6 +59,7 @@ class Clip:
     goal: str
     length: int
     ref: EpisodeRef | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Source(Protocol):
@@ -60,15 +68,20 @@ class Source(Protocol):
     Attributes:
         clips: the clips, in the order of their numbers.
         unreadable: names of the others, each with the reason.
-        metadata: of their task.
     """
 
     clips: Sequence[Clip]
     unreadable: Mapping[str, str]
-    metadata: Mapping[str, Any]
 
     def frames(self, clip: Clip) -> Frames:
         """Returns the chosen frames of a clip.
+
+        Raises:
+            UnreadableClip: it is damaged.
+        """
+
+    def video(self, clip: Clip, folder: Path) -> Path:
+        """Returns the file of a clip as a video; one that has to be made is put into a folder.
 
         Raises:
             UnreadableClip: it is damaged.
@@ -112,12 +125,12 @@ class DatasetSource:
         self._key = self._column.partition("/")[2]
         self.unreadable: Mapping[str, str] = {}
         task = dataset.manifest.task
-        self.metadata: Mapping[str, Any] = task.get("metadata") or {}
+        about: Mapping[str, Any] = task.get("metadata") or {}
         name, goal = str(task["name"]), str(task.get("goal") or "")
         refs = [ref for ref in dataset.episodes(filter=condition) if ref.length]
         refs = sorted(refs, key=lambda ref: ref.episode)[:most]
         self.clips: Sequence[Clip] = [
-            Clip(ref.episode, str(ref.episode), ref.task or name, goal, ref.length, ref)
+            Clip(ref.episode, str(ref.episode), ref.task or name, goal, ref.length, ref, about)
             for ref in refs
         ]
 
@@ -141,6 +154,35 @@ class DatasetSource:
             frames[-1:] = [(ref.length, self._encode(final))]
         return frames
 
+    def video(self, clip: Clip, folder: Path) -> Path:
+        """Returns a video of the pictures of an episode, without rewards and actions."""
+        file = folder / f"{clip.number}.mp4"
+        try:
+            if not file.is_file():
+                with replacing(file, fsync=False) as new:
+                    write_video(new, self._pictures(clip), _FPS)
+        except InputError as error:
+            raise UnreadableClip(f"episode {clip.name} cannot be read: {error}") from error
+        return file
+
+    def _pictures(self, clip: Clip) -> Iterator[Array]:
+        """The pictures of an episode with even sides, BGR, small ones enlarged."""
+        ref = clip.ref
+        assert ref is not None
+        leaf = self.dataset.manifest.observation_space[self._key]
+        final = self.dataset.read(ref, []).final_observations.get(self._key)
+        windows = self.dataset.stream(ref, [self._column], length=_PIECE)
+        images = (image for window in windows for image in window.columns[self._column])
+        for image in chain(images, () if final is None else (final,)):
+            shown = to_bgr(pixels(leaf, image))
+            side = max(1, _SMALLEST // max(1, shown.shape[0]))
+            shown = np.repeat(np.repeat(shown, side, axis=0), side, axis=1)
+            height, width = (2 * ((n + 1) // 2) for n in shown.shape[:2])
+            yield cv2.copyMakeBorder(
+                *(shown, 0, height - shown.shape[0], 0, width - shown.shape[1]),
+                borderType=cv2.BORDER_REPLICATE,
+            )
+
     def close(self) -> None:
         """Closes the dataset."""
         self.dataset.close()
@@ -160,13 +202,22 @@ class VideoSource:
         options: which frames are chosen.
         most: number of the first videos that are taken; None for all.
 
+        task: the task of all videos; empty for those that their names tell.
+        goal: its goal.
+
     Raises:
         ConfigError: it contains no video that can be read.
     """
 
-    def __init__(self, folder: Path, options: FramesConfig, most: int | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        options: FramesConfig,
+        most: int | None = None,
+        task: str = "",
+        goal: str = "",
+    ) -> None:
         self.folder, self._options = folder, options
-        self.metadata: Mapping[str, Any] = {}
         files = sorted(folder.rglob("*.mp4"))[:most]
         if not files:
             raise ConfigError(f"{folder}: expected a dataset or videos (.mp4), and there are none")
@@ -179,8 +230,8 @@ class VideoSource:
             except UnreadableClip as error:
                 unreadable[name] = str(error)
                 continue
-            task = task_of_video(name)
-            found.append(Clip(number, name, task, task.replace("_", " "), length))
+            own = task or task_of_video(name)
+            found.append(Clip(number, name, own, goal or own.replace("_", " "), length))
         if not found:
             raise ConfigError(f"no video can be read: {'; '.join(unreadable.values())}")
         self.clips: Sequence[Clip] = found
@@ -196,23 +247,78 @@ class VideoSource:
             raise UnreadableClip(f"{self.folder / clip.name}: no frame can be decoded")
         return frames
 
+    def video(self, clip: Clip, folder: Path) -> Path:
+        """Returns the file."""
+        del folder
+        return self.folder / clip.name
+
     def close(self) -> None:
         """Does nothing: no file is kept open."""
 
 
+class SeveralSources:
+    """The episodes of several datasets; a name is that of the dataset, ``/`` and the episode.
+
+    Args:
+        sources: the datasets by name, with one task each.
+    """
+
+    def __init__(self, sources: Mapping[str, Source]) -> None:
+        self._sources = sources
+        self._of: list[tuple[Source, Clip]] = []
+        clips: list[Clip] = []
+        for name, source in sources.items():
+            for clip in source.clips:
+                clips.append(replace(clip, number=len(clips), name=f"{name}/{clip.name}"))
+                self._of.append((source, clip))
+        self.clips: Sequence[Clip] = clips
+        self.unreadable: Mapping[str, str] = {}
+
+    def frames(self, clip: Clip) -> Frames:
+        """Returns the chosen frames of an episode."""
+        source, own = self._of[clip.number]
+        return source.frames(own)
+
+    def video(self, clip: Clip, folder: Path) -> Path:
+        """Returns a video of an episode."""
+        source, own = self._of[clip.number]
+        return source.video(replace(own, number=clip.number), folder)
+
+    def close(self) -> None:
+        """Closes the datasets."""
+        for source in self._sources.values():
+            source.close()
+
+
 def open_source(path: str, options: FramesConfig, condition: str, most: int | None) -> Source:
-    """Returns the episodes of a dataset or a run, or the videos of a folder without either.
+    """Returns the episodes of a dataset or of a run, or the videos of a folder.
+
+    A folder of several runs that recorded a dataset each is all of them; the videos of an
+    evaluation are of its task.
 
     Raises:
         InputError: there is nothing that can be shown.
     """
     folder = Path(path).expanduser()
-    is_dataset = any((place / "dataset.json").is_file() for place in (folder, folder / "dataset"))
-    if is_dataset or not folder.is_dir() or not next(folder.rglob("*.mp4"), None):
+    if is_address(path) or not folder.is_dir() or _is_dataset(folder):
         return DatasetSource(Dataset(path), options, condition, most)
+    runs = sorted(found.parent.parent for found in folder.rglob(f"dataset/{_DATASET}"))
+    if runs:
+        named = {run.relative_to(folder).as_posix(): run for run in runs}
+        return SeveralSources(
+            {n: DatasetSource(Dataset(r), options, condition, most) for n, r in named.items()}
+        )
     if condition:
         raise ConfigError("filter: videos have no columns to filter by; leave it out")
-    return VideoSource(folder, options, most)
+    task = ""
+    if (folder / SUMMARY).is_file() and (folder / "videos").is_dir():
+        task = str((read_json(folder / SUMMARY).get("protocol") or {}).get("task", ""))
+        folder /= "videos"
+    return VideoSource(folder, options, most, task)
+
+
+def _is_dataset(folder: Path) -> bool:
+    return any((place / _DATASET).is_file() for place in (folder, folder / "dataset"))
 
 
 def task_of_video(name: str) -> str:

@@ -459,7 +459,7 @@ def test_a_judge_that_agrees_with_a_measure_completely_has_an_alpha_of_1(low, hi
         SimpleNamespace(episode=n, progress=p, outcome=Outcome(int(p > 0.5)), total_reward=40 * p)
         for n, p in enumerate(progress)
     ]
-    dataset = SimpleNamespace(episodes=lambda: recorded)
+    clips = [Clip(each.episode, "", "t", "", 1, each) for each in recorded]
 
     def against(measure, values):
         scores = low + (high - low) * values
@@ -467,7 +467,7 @@ def test_a_judge_that_agrees_with_a_measure_completely_has_an_alpha_of_1(low, hi
             {"criterion": "progress", "episode": n, "score": score, "code": "ok"}
             for n, score in enumerate(scores)
         ]
-        return calibrate(rows, dataset, "absolute", None, measure, criteria)["progress"]["against"]
+        return calibrate(rows, clips, "absolute", None, measure, criteria)["progress"]["against"]
 
     assert against("progress", progress)["alpha"] == pytest.approx(1)
     assert against("success", progress > 0.5)["alpha"] == pytest.approx(1)
