@@ -6,6 +6,7 @@ negated], ...]}``, or ``{"player": name}`` for a single name (Minecraft Wiki, "T
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
@@ -37,6 +38,9 @@ from bridges.mineflayer.reading import (
     written_coordinates,
     written_position,
 )
+from rollout.errors import nearest
+
+log = logging.getLogger(__name__)
 
 # selectors ----------------------------------------------------------------------------------------
 
@@ -192,16 +196,28 @@ def _compound(text: str, at: int) -> Read:
 
 
 def _tagged(text: str, at: int, tags: str) -> Read:
-    """A compound whose keys are those that the world knows; ``tags`` names their table."""
+    """A compound without keys that the world lacks; ``tags`` names their table.
+
+    Those that the game does not know either are ignored, as in the game.
+    """
     value, end = _compound(text, at)
     known: Mapping[str, str] = TABLE[tags]
     for key, tag in value["value"].items():
         if key in TABLE["lacks"][tags]:
             raise lacking(f"{TABLE['lacks'][tags][key]} (tag {key})", at)
-        if key not in known:
-            raise ArgumentError(f"Unknown tag '{key[:40]}'", at, key, known)
-        _check_tag(known[key], key, tag, at)
+        if key in known:
+            _check_tag(known[key], key, tag, at)
+        else:
+            _ignored(key, tags)
     return value, end
+
+
+@lru_cache
+def _ignored(key: str, tags: str) -> None:
+    """Warns, once, of a tag that has no effect."""
+    close = nearest(key, TABLE[tags])
+    hint = f"; the nearest that it knows: {', '.join(close)}" if close else ""
+    log.warning("Minecraft 1.16.5 ignores the tag %r%s", key[:40], hint)
 
 
 def _check_tag(kind: str, key: str, tag: snbt.Tag, at: int) -> None:

@@ -225,7 +225,7 @@ WRONG = {
     "/setblock ~ ~0.5 ~ ston": r"Unknown block type 'ston'.*stone",
     "/setblock 1.5 2 3 stone": r"Expected integer",
     "/summon cheep": r"Unknown entity: 'cheep'.*sheep",
-    "/summon sheep ~ ~ ~ {Colour:1}": r"Unknown tag 'Colour'.*Color",
+    "/summon wolf ~ ~ ~ {AngerTime:1}": r"no angry creatures \(tag AngerTime\)",
     "/effect give @s sped": r"Unknown effect: 'sped'.*speed",
     "/effect give @s speed 0": r"must not be less than 1",
     "/replaceitem entity @s weapon.main stone": r"Unknown slot 'weapon.main'.*weapon.mainhand",
@@ -257,6 +257,14 @@ def test_what_is_wrong_is_said_in_the_words_of_the_game(line, said):
         parse_command(line)
     assert re.search(said, str(caught.value)), caught.value
     assert len(str(caught.value)) < LONGEST
+
+
+def test_tags_that_the_game_does_not_know_are_ignored_with_a_warning(caplog):
+    line = "/summon wolf ~4 ~ ~2 {Angry:1,Coulor:2}"
+    command = parse_command(line)
+    assert parse_command(command.text()) == command
+    assert "ignores the tag 'Angry'" in caplog.text
+    assert "ignores the tag 'Coulor'; the nearest that it knows: Color" in caplog.text
 
 
 def test_numbers_and_names_mean_what_the_game_takes_them_for():

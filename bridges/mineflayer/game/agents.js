@@ -63,6 +63,42 @@ function goOn(bot) {
   });
 }
 
+/** Numbers of the directions of paintings in the protocol: south, west, north, east. */
+const PAINTED = [[0, 1], [-1, 0], [0, -1], [1, 0]];
+
+/** Makes paintings entities, as item frames are: mineflayer knows them as properties of blocks alone. */
+function seePaintings(bot) {
+  const Entity = require('prismarine-entity')(bot.registry);
+  bot._client.on('spawn_entity_painting', ({ entityId, entityUUID, title, location, direction }) => {
+    const { id, category, displayName, width, height } = bot.registry.entitiesByName.painting;
+    const [dx, dz] = PAINTED[direction] ?? [0, 0];
+    const entity = Object.assign(new Entity(entityId), {
+      uuid: entityUUID, type: 'other', name: 'painting', displayName, entityType: id, kind: category,
+      width, height, motive: title,
+    });
+    entity.position.set(location.x + 0.5 - dx * 0.47, location.y + 0.25, location.z + 0.5 - dz * 0.47);
+    bot.entities[entityId] = entity;
+    bot.emit('entitySpawn', entity);
+  });
+}
+
+/**
+ * Keeps the maps that a bot has held as `bot.maps`, by their numbers: `{scale, colours, pointers}`,
+ * 128 x 128 bytes of colours, row by row from north to south.
+ */
+function keepMaps(bot) {
+  bot.maps = {};
+  bot._client.on('map', ({ itemDamage, scale, icons, columns, rows, x, y, data }) => {
+    const map = bot.maps[itemDamage] ??= { colours: new Uint8Array(128 * 128) };
+    Object.assign(map, { scale, pointers: icons ?? [] });
+    if (!data) return;
+    const [width, height] = [columns & 255, rows & 255];
+    for (let row = 0; row < height; row++) {
+      map.colours.set(data.subarray(row * width, (row + 1) * width), (y + row) * 128 + x);
+    }
+  });
+}
+
 /** Adds to any bot, on our or a real server, what mineflayer lacks. */
 function mend(bot) {
   bot.setMaxListeners(0);
@@ -70,6 +106,8 @@ function mend(bot) {
   bot.once('inject_allowed', () => goOn(bot));
   bot.once('inject_allowed', () => rememberTools(bot));
   bot.once('inject_allowed', () => takeSeats(bot));
+  bot.once('inject_allowed', () => seePaintings(bot));
+  bot.once('inject_allowed', () => keepMaps(bot));
   bot.once('inject_allowed', () => {
     // mineflayer expects a number where minecraft-data now has the name.
     bot._client.on('difficulty', ({ difficulty }) => {

@@ -49,7 +49,7 @@ const RULES = [
   ['#wheat', ['wheat_seeds']], ['#beetroots', ['beetroot_seeds']], ['#carrots', ['carrot']],
   ['#potatoes', ['potato']],
   ['#pumpkin', ['pumpkin_seeds']], ['#melon', ['melon_seeds']], ['#cocoa', ['cocoa_beans']],
-  ['#carved_pumpkin', ['#pumpkin', 'shears']], ['pumpkin_seeds', ['#pumpkin', 'shears']],
+  ['#carved_pumpkin', ['#pumpkin', 'shears']], ['pumpkin_seeds', ['#pumpkin', 'shears']], ['filled_map', ['map']],
   ['#nether_wart', ['nether_wart']], ['#bamboo', ['bamboo']], ['#kelp', ['kelp']],
   ['#sweet_berry_bush', ['sweet_berries']],
   ...['oak', 'spruce', 'birch', 'jungle', 'acacia', 'dark_oak'].flatMap((wood) => [

@@ -20,11 +20,11 @@ const TICK_MS = 50;
 /** Blocks with a use of their own, whatever is held. */
 const REACTS = new RegExp('(^|_)(chest|furnace|smoker|crafting_table|door|trapdoor|fence_gate|button'
   + '|lever|bed|barrel|anvil|table|stonecutter|grindstone|loom|hopper|dispenser|dropper|lectern'
-  + '|brewing_stand|beacon|repeater|comparator|bell|jukebox|note_block|cake|shulker_box)$');
+  + '|brewing_stand|beacon|repeater|comparator|bell|jukebox|note_block|cake|shulker_box|cauldron|composter|campfire)$');
 /** Items that are used over time or in the air, besides food. */
 const IN_THE_AIR = new RegExp('^(bow|crossbow|trident|shield|potion|splash_potion|snowball|egg'
   + '|lingering_potion|ender_pearl|ender_eye|milk_bucket|bucket|water_bucket|lava_bucket|fishing_rod'
-  + '|experience_bottle|.*_(helmet|chestplate|leggings|boots)|elytra|turtle_helmet|.*_boat)$');
+  + '|experience_bottle|map|.*_(helmet|chestplate|leggings|boots)|elytra|turtle_helmet|.*_boat)$');
 const OVER_TIME = new RegExp('^(bow|crossbow|trident|shield|potion|milk_bucket)$');
 
 class Hands {

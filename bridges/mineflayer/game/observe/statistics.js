@@ -3,7 +3,7 @@
  * Statistics of the players of a world since it began, by the names of MineRL's engine:
  * `{mine_block: {stone: 3}, custom: {jump: 2}, ...}`. Distances are in centimetres, damage in tenths
  * of a point of health, as in the game (Minecraft Wiki, "Statistics"). Not counted is what the
- * mechanics have no event for: raids, music, cauldrons, banners, bells.
+ * mechanics have no event for: raids, banners, the cleaning of armour, notes that are played.
  */
 
 const GROUPS = ['mine_block', 'craft_item', 'use_item', 'pickup', 'break_item', 'drop', 'kill_entity',
@@ -107,6 +107,7 @@ class Statistics {
     const events = { bred: 'animals_bred', fished: 'fish_caught', traded: 'traded_with_villager',
       enchanted: 'enchant_item', sleep: 'sleep_in_bed' };
     for (const [event, name] of Object.entries(events)) this.on(event, ({ player }) => this.custom(player, name));
+    this.on('counted', ({ player, statistic }) => this.custom(player, statistic));
     this.on('sleep', ({ player }) => { this.of(player).custom.time_since_rest = 0; });
   }
 
@@ -125,7 +126,7 @@ class Statistics {
       if (item === 'cake') this.custom(player, 'eat_cake_slice');
       else use(player, item);
     });
-    this.on('thrown', ({ player, item }) => use(player, item));
+    for (const event of ['thrown', 'mapped']) this.on(event, ({ player, item }) => use(player, item));
     this.on('shot', ({ by }) => { if (BOWS.includes(hand(by))) use(by, hand(by)); });
     this.on('filled', ({ player, item }) => use(player, item === 'potion' ? 'glass_bottle' : 'bucket'));
     this.on('milked', ({ player }) => use(player, 'bucket'));

@@ -14,9 +14,10 @@ const name = 'entities';
 
 /**
  * Returns a new object entity. `velocity` is in blocks per tick and stored as `entity.motion`; it
- * has no `entity.size`, because flying-squid moves only entities with one.
+ * has no `entity.size`, because flying-squid moves only entities with one. `more` are other properties
+ * of it, set before any client sees it.
  */
-function spawnObject(serv, kind, position, velocity, metadata, data = 0) {
+function spawnObject(serv, kind, position, velocity, metadata, data = 0, more = {}) {
   const def = serv.registry.entitiesByName[kind];
   const entity = serv.initEntity('object', def.id, serv.overworld, position.clone());
   entity.uuid = UUID.v4();
@@ -27,6 +28,7 @@ function spawnObject(serv, kind, position, velocity, metadata, data = 0) {
   entity.motion = velocity.clone();
   entity.velocity = velocity.scaled(20);
   entity.metadata = metadata;
+  Object.assign(entity, more);
   entity.updateAndSpawn();
   return entity;
 }

@@ -227,4 +227,4 @@ function load(serv) {
   for (const bobber of [...serv.survival.bobbers.values()]) cut(serv.survival, bobber);
 }
 
-module.exports = { name, server, player, load };
+module.exports = { name, server, player, load, biomeAt };

@@ -237,7 +237,7 @@ class Mobs {
     else if (kind.panic > 0 || kind.brain === 'fish' || kind.brain === 'squid')
       frighten(victim, x, z, until);
     else if (by && by !== victim && !(victim.owner && victim.owner === by.username)
-      && (kind.hostile || kind.fights)) this.provoke(victim, by);
+      && !(victim.built && by.type === 'player') && (kind.hostile || kind.fights)) this.provoke(victim, by);
   }
 
   provoke(victim, by) {

@@ -1,9 +1,8 @@
 'use strict';
 
 /**
- * Tools used on blocks and animals: shears on sheep, buckets for water, lava, milk and fish, axes that
- * strip, shovels that make paths, spawn eggs (Minecraft Wiki, pages of the items). What is poured
- * flows (fluids.js). 'gamut:sheared' {player, entity, count}.
+ * Tools used on blocks and animals: buckets for water, lava, milk and fish, axes that strip, shovels
+ * that make paths, spawn eggs (Minecraft Wiki, pages of the items). What is poured flows (fluids.js).
  */
 
 const { Vec3 } = require('vec3');
@@ -30,31 +29,10 @@ function setShorn(entity, shorn) {
   setMetadata(entity, SHEEP_KEY, 0, colour | (shorn ? SHORN : 0));
 }
 
-function shear(serv, { player, entity, slot, item }) {
-  if (!item || item.name !== 'shears' || entity.name !== 'sheep') return false;
-  if (entity.shorn || entity.baby || !(entity.health > 0)) return false;
+/** Replaces one of a stack by another item, given as a stack or by its name. */
+function exchange(serv, player, slot, given) {
   const { survival } = serv;
-  const count = 1 + Math.floor(Math.random() * 3);
-  setShorn(entity, true);
-  for (let i = 0; i < count; i++) {
-    const push = () => Math.random() * 0.1 - 0.05;
-    survival.drop(
-      entity.position.offset(0, 1, 0),
-      survival.items.make(`${entity.colour || 'white'}_wool`),
-      {
-        velocity: new Vec3(push(), Math.random() * 0.05, push()),
-      },
-    );
-  }
-  player.wearSlot(slot, 1);
-  serv.emit('gamut:sheared', { player, entity, count });
-  return true;
-}
-
-/** Replaces one of a stack by another item. */
-function exchange(serv, player, slot, itemName) {
-  const { survival } = serv;
-  const item = survival.items.make(itemName);
+  const item = typeof given === 'string' ? survival.items.make(given) : given;
   if (player.gameMode === 1) return;
   player.useUp(slot);
   if (!player.inventory.slots[slot]) player.setSlot(slot, item);
@@ -162,8 +140,8 @@ function server(serv) {
   const { survival } = serv;
   survival.setMetadata = setMetadata;
   survival.setShorn = setShorn;
+  survival.exchange = (player, slot, item) => exchange(serv, player, slot, item);
   survival.inSight = (player, accept) => inSight(survival, player, accept);
-  survival.onUseEntity((call) => shear(serv, call));
   survival.onUseEntity((call) => milk(serv, call));
   survival.onUseEntity((call) => scoop(serv, call));
   const buckets = ['water', 'lava', ...FISH].map((content) => `${content}_bucket`);

@@ -13,6 +13,7 @@ const {
 const { KINDS } = require('../mobs/kinds');
 const { NUMBERS } = require('../trading');
 const { stackOfTag, putMob } = require('./items');
+const { numberOf } = require('../hanging');
 
 const HANDS = ['weapon.mainhand', 'weapon.offhand'];
 const VEHICLES = new Set(['boat', 'minecart']);
@@ -59,6 +60,8 @@ function dress(serv, mob, tags) {
   if (tags.Tame?.value || tags.Owner) serv.survival.tameMob(mob, ownerOf(serv, tags));
   if (tags.Sitting?.value) mob.sitting = true;
   if (tags.Saddle?.value || tags.SaddleItem) mob.saddled = true;
+  if (tags.PlayerCreated?.value) mob.built = true;
+  if (tags.Pumpkin?.value === 0) mob.bare = true;
   if (tags.Age && mob.baby) mob.age = tags.Age.value;
   if (tags.Temper) mob.temper = tags.Temper.value;
   if (tags.InLove) mob.loveUntil = serv.survival.tick + tags.InLove.value;
@@ -121,6 +124,18 @@ function summon(serv, source, { kind, at, nbt }) {
     const item = kind === 'boat' ? `${tags.Type?.value ?? 'oak'}_boat` : kind;
     const vehicle = survival.spawnVehicle(kind, position, { item });
     vehicle.tags = new Set(tags.Tags?.value.value ?? []);
+    return `Summoned new ${kind}`;
+  }
+  if (kind === 'item_frame' || kind === 'painting') {
+    const item = tags.Item && stackOfTag(serv, tags.Item);
+    // Paintings count the four sides from the south, frames all six as blocks do.
+    const number = tags.Facing?.value ?? 0;
+    const face = kind === 'painting' ? [3, 4, 2, 5][number & 3] : Math.abs(number % 6);
+    const frame = survival.hang(kind, position.floored().toArray(), face, {
+      item, rotation: (tags.ItemRotation?.value ?? 0) & 7, fixed: Boolean(tags.Fixed?.value),
+      motive: Math.max(0, numberOf(String(tags.Motive?.value).replace(/^minecraft:/, ''))),
+    });
+    frame.tags = new Set(tags.Tags?.value.value ?? []);
     return `Summoned new ${kind}`;
   }
   if (serv.difficulty === 0 && isHostile(kind))

@@ -87,14 +87,17 @@ function metadataOf(mob) {
 const PETS = new Set(['wolf', 'cat', 'parrot']);
 const HORSES = new Set(['horse', 'donkey', 'mule', 'skeleton_horse', 'zombie_horse', 'llama', 'trader_llama']);
 const SADDLES = { pig: 16, strider: 18 };
+/** The pumpkin on a snow golem's head, under key 15. */
+const PUMPKIN = 16;
 
-/** Returns the rows of what players made of a mob: tame, sitting, saddled. */
+/** Returns the rows of what players made of a mob: tame, sitting, saddled, without its pumpkin. */
 function madeOf(mob) {
   const { name } = mob;
   if (PETS.has(name))
     return [{ key: 16, type: 0, value: (mob.sitting ? 1 : 0) | (mob.tame ? 4 : 0) }];
   if (HORSES.has(name))
     return [{ key: 16, type: 0, value: (mob.tame ? 2 : 0) | (mob.saddled ? 4 : 0) }];
+  if (name === 'snow_golem') return [{ key: 15, type: 0, value: mob.bare ? 0 : PUMPKIN }];
   return SADDLES[name] ? [{ key: SADDLES[name], type: 7, value: Boolean(mob.saddled) }] : [];
 }
 

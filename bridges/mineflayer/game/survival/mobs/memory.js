@@ -55,6 +55,8 @@ const PLAIN = [
   'admires',
   'paidBy',
   'merchant',
+  'built',
+  'bare',
 ];
 const REFERENCES = ['target', 'foe', 'lure'];
 
