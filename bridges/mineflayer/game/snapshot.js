@@ -4,31 +4,45 @@
  *
  * A world is a function of its start and its actions, bit for bit, so replaying them leads to the
  * same world with all its hidden state: running timers, paths in progress, half-eaten food.
- * Restoring costs as much as playing the steps; no state can be forgotten.
+ * Restoring costs as much as playing the steps; no state can be forgotten. A world that is played for
+ * very long, by commands instead of new episodes, forgets how it came about and has no snapshots any
+ * more: its steps would fill the memory (about 300 bytes each), and nobody could wait for their replay.
  */
 const { encode, decode } = require('@msgpack/msgpack');
 const { beginStep } = require('./sandbox/patience');
+const { StateError } = require('./start');
 
 const FORMAT = 1;
+const MOST = 100000; // steps, commands and beginnings that are kept
 
 class Journal {
-  constructor() {
+  constructor(most = MOST) {
+    this.most = most;
     this.entries = [];
   }
 
+  add(entry) {
+    if (this.entries?.length >= this.most) this.entries = null;
+    this.entries?.push(entry);
+  }
+
   reset(begins) {
-    this.entries.push({ begins: begins.map(({ index, start }) => ({ index, start })) });
+    this.add({ begins: begins.map(({ index, start }) => ({ index, start })) });
   }
 
   step(actions) {
-    this.entries.push({ actions });
+    this.add({ actions });
   }
 
   command(index, command) {
-    this.entries.push({ index, command });
+    this.add({ index, command });
   }
 
   bytes() {
+    if (this.entries === null) {
+      throw new StateError(`the world has been played for more than ${this.most} steps since it began, `
+        + 'too many for a snapshot; begin a new episode');
+    }
     return Buffer.from(encode({ format: FORMAT, entries: this.entries }));
   }
 }

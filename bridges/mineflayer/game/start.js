@@ -62,16 +62,23 @@ function runCommands(world, start) {
   }
 }
 
-/** Adds the generator's animals and the contents of its chests to each column when it is loaded. */
+/**
+ * Adds the generator's animals to each column when it is loaded, and the contents of its chests when
+ * that is for the first time.
+ */
 function inhabit(world) {
   const { serv } = world;
   const { generator } = serv.gamut;
   const fill = serv.survival?.fillContainer;
   const lively = world.config.server?.doMobSpawning !== false;
+  const filled = new Set();
   const place = (chunkX, chunkZ) => {
+    const key = `${chunkX},${chunkZ}`;
     for (const { kind, x, y, z, merchant } of (lively && generator.animals?.(chunkX, chunkZ)) || []) {
       spawn(serv, kind, new Vec3(x, y, z), { merchant });
     }
+    if (filled.has(key)) return;
+    filled.add(key);
     for (const { x, y, z, items, loot, seed } of (fill && generator.chests?.(chunkX, chunkZ)) || []) {
       // Another structure, or a block of the start, may have taken its place.
       if (!serv.survival.container(x, y, z)) continue;

@@ -9,6 +9,7 @@
 const { Vec3 } = require('vec3');
 const nbt = require('prismarine-nbt');
 const { mix } = require('../context');
+const { Columns } = require('./columns');
 const { fork, surface } = require('../world');
 
 const ENABLE_REDUCED_DEBUG = 23; // entity_status codes of the protocol
@@ -50,15 +51,9 @@ module.exports.server = (serv, options) => {
   serv.difficulty = options.difficulty;
   // Clients use it only for the look of biomes; it distinguishes two seeds without revealing them.
   serv.hashedSeed = [mix(gamut.seed) | 0, mix(gamut.seed ^ 0x5bd1e995) | 0];
-  serv.columnAt = (world, chunkX, chunkZ) => {
-    let column = world.getLoadedColumn(chunkX, chunkZ);
-    if (column === undefined) {
-      column = world.chunkGenerator(chunkX, chunkZ);
-      world.setLoadedColumn(chunkX, chunkZ, column, false);
-    }
-    return column;
-  };
-  // A column without viewers is kept: it contains what was built there.
+  const columns = new Columns(serv, options['view-distance']);
+  serv.columnAt = (world, chunkX, chunkZ) => columns.at(world, chunkX, chunkZ);
+  // Which columns without viewers are forgotten, Columns decides.
   serv._worldUnloadPlayerChunk = (chunkX, chunkZ, player) => {
     delete player.loadedChunks[`${chunkX},${chunkZ}`];
     return false;

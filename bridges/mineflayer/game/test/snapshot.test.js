@@ -2,6 +2,7 @@
 const test = require('node:test');
 const assert = require('node:assert');
 const { Game } = require('../game');
+const { Journal } = require('../snapshot');
 
 const config = (agents) => ({
   mode: 'embedded', version: '1.16.5', width: agents, agents,
@@ -82,4 +83,15 @@ test('an agent that begins again joins the world as it is, with its own items', 
   await game.reset([0, 1], [start(1), start(1)]);
   assert.notStrictEqual(game.worlds[0], world);
   game.close();
+});
+
+test('a journal is bounded: a world that is played for too long has no snapshot', () => {
+  const journal = new Journal(3);
+  journal.reset([]);
+  journal.step([]);
+  journal.command(0, {});
+  assert.ok(journal.bytes().length > 0);
+  for (let i = 0; i < 5; i++) journal.step([]);
+  assert.strictEqual(journal.entries, null, 'nothing is kept');
+  assert.throws(() => journal.bytes(), /more than 3 steps since it began.*begin a new episode/);
 });
