@@ -454,6 +454,7 @@ DATED = {
     "rollout/data/rows.py",
     "rollout/evaluate/journal.py",  # when test states were opened
     "rollout/host/builder.py",
+    "rollout/judge/people.py",  # when somebody rated
     "rollout/models/client.py",  # when a call was made
     "rollout/models/local.py",  # likewise
     "rollout/models/transport.py",  # Retry-After may be a date

@@ -25,7 +25,7 @@ from urllib.parse import parse_qs
 from rollout.commands.loopback import Answer, LoopbackServer
 from rollout.data.view.page import content_policy
 from rollout.errors import ConfigError, InputError
-from rollout.files import local_path, locked, read_document
+from rollout.files import local_path, locked, open_file, read_document
 from rollout.judge.config import FramesConfig
 from rollout.judge.criteria import Criteria, given_criteria, own_criteria
 from rollout.judge.people import People
@@ -89,7 +89,7 @@ class RatingServer(LoopbackServer):
 
 
 def _pieces(file: Path) -> Iterator[bytes]:
-    with file.open("rb") as video:
+    with open_file(file) as video:
         while piece := video.read(_PIECE):
             yield piece
 
