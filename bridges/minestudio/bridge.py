@@ -16,6 +16,7 @@ from gymnasium import spaces
 from bridges.mineflayer.spaces import RGB, action_labels
 from bridges.minestudio.actions import LAYOUTS, action_space
 from bridges.minestudio.columns import NAME, SIGNALS, WORLDS, Shape
+from bridges.minestudio.hunt_sheep import factors
 from bridges.minestudio.install import JAR, install
 from bridges.minestudio.task_files import TaskFiles
 from rollout.api import (
@@ -32,6 +33,8 @@ from rollout.errors import ConfigError, GameStartError
 
 VERSION = "1.1.6"
 ENGINES = ("gamut", "java")
+STATES = ("worlds", "hunt_sheep")
+TASKS = Path(__file__).with_name("tasks")
 REQUIREMENTS = Path(__file__).with_name("requirements.txt")
 
 
@@ -61,6 +64,11 @@ class MinestudioBridge:
         360, "height of the game's own picture, which rgb is scaled from", unit="pixels", ge=1
     )
     render_width: int = option(640, "width of it", unit="pixels", ge=1)
+    states: str = option(
+        "worlds",
+        "worlds: the seed of the world alone; hunt_sheep: the starts of MCU's Appendix D too",
+        choices=STATES,
+    )
     biome: str = option("", "biome of the start, e.g. plains; empty for any")
     commands: tuple[str, ...] = option((), "commands of the start, a tick each")
     mobs: tuple[Mapping[str, Any], ...] = option(
@@ -92,13 +100,15 @@ class MinestudioBridge:
     def spec(self) -> BridgeSpec:
         """Returns what is known before launch; does not need MineStudio."""
         ours = self.engine == "gamut"
+        sheep = self.states == "hunt_sheep"
+        world = Factor("world", range(WORLDS), doc="seed of the world")
         picture = spaces.Box(0, 255, (self.rgb_height, self.rgb_width, 3), np.uint8)
         return BridgeSpec(
             name=NAME,
             version=f"1/minestudio {VERSION}",
             observation_space=spaces.Dict({RGB: picture}),
             action_space=action_space(self.actions),
-            state_space=StateSpace((Factor("world", range(WORLDS), doc="seed of the world"),)),
+            state_space=StateSpace((*(factors() if sheep else ()), world)),
             signals=SIGNALS,
             reproducible=ours,
             uses_seed=ours,
@@ -106,6 +116,7 @@ class MinestudioBridge:
             ticks_per_second=20.0,
             deadlines=Deadlines(180.0, 90.0, 60.0, 5.0) if ours else Deadlines(600, 180, 130, 10),
             resources=Resources(cpus=1.0 if ours else 2.0, memory_mb=1500 if ours else 4000),
+            tasks=TASKS,
             task_maker=TaskFiles(self.task_files),
             action_labels={} if self.actions == "agent" else action_labels(self.actions),
         )
@@ -138,9 +149,10 @@ class MinestudioBridge:
             {
                 "SummonMobs": self.mobs,
                 "InitInventory": self.inventory,
-                "Commands": self.commands,
                 "Rewards": self.rewards,
             },
+            self.commands,
+            self.states == "hunt_sheep",
             self.respawn,
         )
         return MinestudioInstance(shape)

@@ -39,7 +39,9 @@ class Shape:
         rgb: width and height of the image, in pixels.
         render: width and height of the picture that it is scaled from.
         biome: where the agent begins; empty for anywhere.
-        callbacks: arguments of MineStudio's callbacks, by name, in their order.
+        callbacks: arguments of MineStudio's callbacks beside Commands, by name.
+        commands: of every start.
+        hunt_sheep: whether those of the state follow.
         respawn: whether an agent that dies goes on.
     """
 
@@ -49,4 +51,6 @@ class Shape:
     render: tuple[int, int]
     biome: str
     callbacks: Mapping[str, Sequence[Any]]
+    commands: Sequence[str]
+    hunt_sheep: bool
     respawn: bool

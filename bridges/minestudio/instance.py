@@ -14,6 +14,7 @@ from minestudio.simulator import MinecraftSim, callbacks
 from bridges.mineflayer.spaces import RGB
 from bridges.minestudio.actions import env_action
 from bridges.minestudio.columns import NAME, SIGNALS, WORLDS, Shape
+from bridges.minestudio.hunt_sheep import start_commands
 from rollout.api import Columns, Frame, Start, check_slots, probing
 from rollout.errors import GameCrashed, GameStartError, OutOfTurnError
 
@@ -32,6 +33,14 @@ _LEFT_OUT = ("pov", "message", "voxels", "mobs", *_COUNTED)
 _SHOWN = 300
 
 
+class Commands(callbacks.CommandsCallback):  # type: ignore[misc]  # of an untyped package
+    """MineStudio's callback, which fails without commands."""
+
+    def after_reset(self, sim: Any, obs: Any, info: Any) -> Any:
+        """Runs the commands; see MineStudio."""
+        return super().after_reset(sim, obs, info) if self.commands else (obs, info)
+
+
 class MinestudioInstance:
     """One simulator with its engine; see ``rollout.api.Instance``.
 
@@ -47,6 +56,7 @@ class MinestudioInstance:
         self._frame: Frame | None = None
         self._tick, self._over = 0, False
         self._counts: dict[str, dict[str, int]] = {}  # at the start of the episode
+        self._commands = Commands([])
         self._sim: Any = None
         try:
             self._sim = MinecraftSim(
@@ -54,16 +64,23 @@ class MinestudioInstance:
                 obs_size=shape.rgb,
                 render_size=shape.render,
                 preferred_spawn_biome=shape.biome or None,
-                callbacks=[  # some fail on empty lists
-                    getattr(callbacks, f"{name}Callback")(_plain(given))
-                    for name, given in shape.callbacks.items()
-                    if given
-                ],
+                callbacks=self._callbacks(),
             )
             self._sim.env.reset()  # starts the engine
         except BaseException as error:
             self.close()
             raise GameStartError(f"MineStudio did not start: {_said(error)}") from error
+
+    def _callbacks(self) -> list[Any]:
+        """Returns those of MineStudio that make the start, then that of the reward."""
+        made = {
+            name: getattr(callbacks, f"{name}Callback")(_plain(given))
+            for name, given in self._shape.callbacks.items()
+            if given  # some fail on empty lists
+        }
+        made["Commands"] = self._commands
+        order = ("SummonMobs", "InitInventory", "Commands", "Rewards")
+        return [made[name] for name in order if name in made]
 
     def reset(self, slots: Sequence[int], starts: Sequence[Start], *, timeout_s: float) -> Frame:
         """Begins an episode in a new world; see ``rollout.api.Instance``."""
@@ -73,6 +90,10 @@ class MinestudioInstance:
             return self._frame.take([])
         [start] = starts
         self._seed(int(start.state.values["world"]), start.seed)
+        commands = [*self._shape.commands]
+        if self._shape.hunt_sheep:
+            commands += start_commands(start.state.values)
+        self._commands.commands = commands
         obs, info = self._call("reset", self._sim.reset)
         self._tick, self._over = 0, False
         self._counts = {key: _counts(info.get(key)) for key in _COUNTED}

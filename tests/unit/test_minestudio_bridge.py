@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from bridges.mineflayer.commands import parse_command
 from bridges.mineflayer.spaces import KEYS
 from bridges.minestudio.actions import (
     DEGREES,
@@ -16,12 +17,17 @@ from bridges.minestudio.actions import (
     to_keys,
 )
 from bridges.minestudio.bridge import MinestudioBridge
-from rollout.config import BridgeConfig
+from bridges.minestudio.columns import WORLDS
+from bridges.minestudio.hunt_sheep import equipment, places, start_commands
+from rollout.config import BridgeConfig, StateSetConfig, load_config
 from rollout.errors import ConfigError, GameStartError
 from rollout.host.interpreter import check_interpreter
 from rollout.tasks import bridge_and_task
+from rollout.train.config import TrainConfig
+from rollout.train.plan import TrainPlan
 
 OURS = Path(sys.executable)
+TABLE_9 = Path(__file__).parents[2] / "configs" / "train_mcu_table9.yaml"
 TASK = """
 custom_init_commands:
 - /give @s minecraft:stone_sword
@@ -99,6 +105,46 @@ def test_a_task_file_becomes_a_task(tmp_path):
         "/give @s minecraft:stone_sword",
         "/summon minecraft:sheep ~2 ~ ~",
     )
+
+
+def test_states_of_hunt_sheep_are_the_starts_of_appendix_d():
+    config = BridgeConfig.model_validate({"name": "minestudio"})
+    _, bridge, task = bridge_and_task(config, "hunt_sheep")
+    space = task.state_space
+    assert space.size == (
+        len(equipment()) * 5 * 441 * 440 * 439 * 438 * 437 * 2 * 588 * 587 * WORLDS
+    )
+    rng = np.random.default_rng(0)
+    for number in rng.integers(0, 2**62, 200):
+        state = space.state(int(number) * 7919 % space.size).values
+        commands = start_commands(state)
+        assert len(commands) == 1 + state["sheep"] + state["other"]
+        sheep = [line for line in commands if "summon minecraft:sheep" in line]
+        assert len(set(sheep)) == state["sheep"]  # places are drawn without replacement
+        for line in commands:
+            parse_command(line)
+    assert bridge.rewards[0]["objects"] == ["sheep"]
+
+
+def test_a_prefix_of_the_lists_is_a_prefix_set():
+    _, _, task = bridge_and_task(BridgeConfig.model_validate({"name": "minestudio"}), "hunt_sheep")
+    lengths = {"equipment": 100, "sheep": 5, "other": 2, "world": 1}
+    lengths |= {f"sheep_{k + 1}": 10 - k for k in range(5)}
+    lengths |= {f"other_{k + 1}": 10 - k for k in range(2)}
+    states = StateSetConfig(subset="prefix", size=50, prefix=lengths).take(task.state_space)
+    known = {f"~{x} ~ ~{z}" for x, z in places()[:10]}
+    for number in range(50):
+        commands = start_commands(states[number].values)
+        assert "weapon.mainhand" in commands[0]
+        sheep = [line for line in commands if "minecraft:sheep" in line]
+        assert all(line.removeprefix("/summon minecraft:sheep ") in known for line in sheep)
+
+
+def test_the_settings_of_table_9_fit_the_bridge():
+    given = {"bridge": {"name": "minestudio"}, "width": 1, "instances": 10}
+    plan = TrainPlan.make(load_config(TrainConfig, TABLE_9, given.items()))
+    assert plan.task.name == "hunt_sheep"
+    assert plan.task.limits.steps == 600
 
 
 @pytest.mark.parametrize(
