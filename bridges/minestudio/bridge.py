@@ -115,7 +115,7 @@ class MinestudioBridge:
             process="subprocess",
             ticks_per_second=20.0,
             deadlines=Deadlines(180.0, 90.0, 60.0, 5.0) if ours else Deadlines(600, 180, 130, 10),
-            resources=Resources(cpus=1.0 if ours else 2.0, memory_mb=1500 if ours else 4000),
+            resources=Resources(cpus=1.0 if ours else 2.0, memory_mb=2000 if ours else 4000),
             tasks=TASKS,
             task_maker=TaskFiles(self.task_files),
             action_labels={} if self.actions == "agent" else action_labels(self.actions),

@@ -1,6 +1,7 @@
 """Games in another interpreter, which has NumPy and Gymnasium and none of our other packages."""
 
 import json
+import os
 import pickle
 import venv
 from importlib.util import find_spec
@@ -10,8 +11,9 @@ import numpy as np
 import pytest
 
 from bridges.gymnasium import GymnasiumBridge
-from rollout.api import Start
+from rollout.api import Environment, Start
 from rollout.cli import main
+from rollout.commands.env import make_environment
 from rollout.config import CollectConfig, HostConfig
 from rollout.errors import ConfigError
 from rollout.host import Pool
@@ -76,26 +78,46 @@ def test_a_message_names_nothing_that_differs_between_versions():
     found["array"][0, 0] = 9  # may be written to, as any message
 
 
+def play(folder, **options):
+    """Returns the observations of a short episode."""
+    pool = Pool(GAME, folder, host=HostConfig(restarts=0, **options))
+    try:
+        pool.launch()
+        frames = []
+        while len(frames) < 9:
+            for event in pool.recv(timeout_s=60.0):
+                assert event.kind != "failed", event.reason
+                if event.kind == "launched":
+                    pool.reset(0, [0], [Start(GAME.spec.state_space.state(0), 3)])
+                    continue
+                frames.append(event.frame.observations["observation"].copy())
+                pool.send(0, {"action": np.array([len(frames) % 2])})
+        return np.stack(frames)
+    finally:
+        pool.close()
+
+
 def test_games_play_the_same_in_another_interpreter(python, tmp_path):
-    start = Start(GAME.spec.state_space.state(0), 3)
+    there = play(tmp_path / "there", python=str(python))
+    assert np.array_equal(play(tmp_path / "here"), there)
 
-    def play(folder, **options):
-        pool = Pool(GAME, folder, host=HostConfig(restarts=0, **options))
-        try:
-            pool.launch()
-            frames = []
-            while len(frames) < 9:
-                for event in pool.recv(timeout_s=60.0):
-                    assert event.kind != "failed", event.reason
-                    if event.kind == "launched":
-                        pool.reset(0, [0], [start])
-                        continue
-                    frames.append(event.frame.observations["observation"].copy())
-                    pool.send(0, {"action": np.array([len(frames) % 2])})
-            return np.stack(frames)
-        finally:
-            pool.close()
 
+@pytest.mark.long
+@pytest.mark.parametrize(("version", "numpy"), [("3.12", "1.26.4"), ("3.13", "2.2.6")])
+def test_games_play_the_same_with_other_versions(version, numpy, tmp_path, monkeypatch):
+    theirs = Path.home().glob(".pyenv/versions/*/bin")  # where uv does not look
+    monkeypatch.setenv("PATH", os.pathsep.join((os.environ["PATH"], *map(str, theirs))))
+    needed = ("gymnasium==1.2.2", "cloudpickle", "farama-notifications", "typing-extensions")
+    requirements = tmp_path / "requirements.txt"
+    requirements.write_text("\n".join((f"numpy=={numpy}", *needed)))
+    try:
+        make_environment(Environment("x", requirements, version), tmp_path / "x")
+    except ConfigError as error:
+        pytest.skip(f"cannot be made: {error}")
+    python = tmp_path / "x" / "bin" / "python"
+    found = check_interpreter(python, GAME)
+    assert found.python.startswith(version)
+    assert found.packages["numpy"] == numpy
     there = play(tmp_path / "there", python=str(python))
     assert np.array_equal(play(tmp_path / "here"), there)
 
