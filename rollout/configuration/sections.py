@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 from pydantic import (
@@ -505,6 +506,14 @@ class HostConfig(Section):
         unit="fragments",
         gt=0,
     )
+
+    @field_validator("python")
+    @classmethod
+    def _wherever_it_plays(cls, python: str | None) -> str | None:
+        """Makes a path absolute: actors have other current folders. A home may be theirs."""
+        if python is None or python.startswith("~"):
+            return python
+        return str(Path(python).absolute())
 
     @model_validator(mode="after")
     def _own_process(self) -> HostConfig:

@@ -147,6 +147,12 @@ def test_an_interpreter_that_lacks_something_is_refused_before_launch(bare, scri
             check_interpreter(python, GAME)
 
 
+def test_a_relative_path_is_that_of_the_folder_of_the_driver(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert HostConfig(python="venv/bin/python").python == str(tmp_path / "venv/bin/python")
+    assert HostConfig(python="~/venv/bin/python").python == "~/venv/bin/python"
+
+
 def test_games_of_another_interpreter_cannot_run_in_this_process():
     with pytest.raises(ValueError, match="isolation=subprocess"):
         HostConfig(python="/usr/bin/python3", isolation="in_process")
