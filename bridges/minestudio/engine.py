@@ -261,7 +261,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bridges.minestudio.engine")
     parser.add_argument("--envPort", type=int, default=0, help="port to listen on; 0 for any")
     args, _ = parser.parse_known_args()  # the rest are options of Java
-    with tempfile.TemporaryDirectory(prefix="gamut-engine-") as folder:
+    # MineStudio kills its engine and then removes the folder in which it has started it.
+    place = Path.cwd() if "MINESTUDIO_DIR" in os.environ else None
+    with tempfile.TemporaryDirectory(prefix="gamut-engine-", dir=place) as folder:
         world = World(Path(folder))
         with contextlib.closing(world), contextlib.closing(Server(world, args.envPort)) as server:
             try:

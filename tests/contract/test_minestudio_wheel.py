@@ -55,13 +55,16 @@ def test_the_unchanged_wheel_plays_with_all_its_callbacks(python, tmp_path):
             [python, SCRIPT, tmp_path],
             cwd=tmp_path, stdin=subprocess.DEVNULL, stdout=file, stderr=file, check=False,
             timeout=1500,
-            env={**os.environ, "MINESTUDIO_DIR": found["MINESTUDIO_DIR"], "PATH": path},
+            env={**os.environ, "MINESTUDIO_DIR": found["MINESTUDIO_DIR"], "PATH": path,
+                 "TMPDIR": str(tmp_path)},
         )  # fmt: skip
     lines = output.read_text().splitlines()
     assert done.returncode == 0, "\n".join(lines[-60:])
     said = [json.loads(line) for line in lines if line.startswith('{"callback"')]
     assert [each for each in said if not each["seen"]] == []
     assert {each["callback"] for each in said} - {"(none)"} == CALLBACKS
+    assert not list(tmp_path.glob("gamut-engine-*"))
+    assert not list(tmp_path.glob("minestudio/tmp/*/*/gamut-engine-*"))
 
 
 def test_the_bridge_keeps_the_contract(python):
