@@ -4,7 +4,7 @@ Three parts, each of which keeps its figures in ``results/minestudio.json``; the
 
 callbacks: what each callback of the unchanged wheel does, as ``tests/contract/minestudio_wheel.py``
     sees it, and what its own code does when its engine dies or does not answer.
-tasks: a thousand steps of ten of its task files by MCU's loop, in two processes.
+tasks: ten of its task files by MCU's loop, a thousand steps in all, in two processes.
 kills: episodes of the bridge while its engines are killed or stopped in mid-step.
 
 Needs Node and ``gamut env make minestudio``; run from the root of the repository:
@@ -125,7 +125,8 @@ def report(figures: dict[str, Any]) -> str:
     if found := figures.get("tasks"):
         same = sum(each["digest"] == each["again"] for each in found)
         text += (
-            f"\n## A thousand steps of {len(found)} of its task files\n\nMCU's loop: `Commands`, "
+            f"\n## {sum(each['steps'] for each in found):,} steps of {len(found)} of its task files"
+            f"\n\nMCU's loop: `Commands`, "
             f"`JudgeReset`, random actions of the agent space; pictures of 128 x 72. "
             f"{same} of {len(found)} had the same bytes (pictures, inventory, position) in another "
             f"process. Seconds include the load of the machine.\n\n"
