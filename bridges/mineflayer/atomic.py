@@ -118,7 +118,7 @@ def _document(task: AtomicTask, name: str, ticks_per_step: int, *, hard: bool) -
         "name": name,
         "goal": task.text,
         "state_space": start_states(**states),
-        "options": {"commands": commands},
+        "options": {"commands": commands, **({} if hard else {"spawning": False})},
         "evaluator": dict(task.goal or {"name": "mineland_creative", "goal": task.text}),
         "limits": {"steps": math.ceil(task.ticks / ticks_per_step)},
         "difficulty": "hard" if hard else "simple",

@@ -193,7 +193,8 @@ def _renamed() -> Iterator[Row]:
 
 def _plants() -> Iterator[Row]:
     for item, ground in tables()["plants"].items():
-        yield {"item": item, "ground": ground, "give": {item: 4}}
+        block = tables()["grown"].get(item, item)
+        yield {"item": item, "block": block, "ground": ground, "give": {item: 4}}
 
 
 _OFFER = re.compile(r"(\d+) ([a-z_]+)\*?")

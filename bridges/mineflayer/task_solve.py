@@ -23,13 +23,14 @@ Step: TypeAlias = list[Any]
 
 _WORN = {"helmet": "head", "chestplate": "torso", "leggings": "legs", "boots": "feet"}
 _PRESSED = {
-    "jump": (["jump"], 200),
-    "sprint_one_cm": (["forward", "sprint"], 200),
-    "walk_one_cm": (["forward"], 200),
-    "sneak_time": (["sneak"], 120),
-    "swim_one_cm": (["forward", "sprint"], 200),
-    "walk_under_water_one_cm": (["forward"], 200),
+    "jump": (["jump"], 0.05),
+    "sprint_one_cm": (["forward", "sprint"], 25.0),
+    "walk_one_cm": (["forward"], 20.0),
+    "sneak_time": (["sneak"], 1.0),
+    "swim_one_cm": (["forward", "sprint"], 8.0),
+    "walk_under_water_one_cm": (["forward"], 8.0),
 }
+"""Keys for a statistic, and how much they add in a tick."""
 _RIDDEN = {"boat_one_cm": "oak_boat", "minecart_one_cm": "minecart", "pig_one_cm": "pig"}
 _EMPTY: Mapping[str, Any] = {}
 
@@ -93,23 +94,27 @@ def _mine(name: str, count: int, have: Supplies) -> list[Step] | None:
 
 
 def _use(name: str, count: int, have: Supplies) -> list[Step] | None:
-    if not have.items[name]:
-        return None
-    if name in facts()["foods"] or name == "potion":
-        return [["eat", name]]
-    if name in tables()["thrown"] or name == "splash_potion":
-        return [["throw", name]]
-    if name in facts()["blocks"]:
-        return [["place", name, count]]
-    return None
+    ways = (
+        (name in facts()["foods"] or name == "potion", ["eat", name]),
+        (name in tables()["thrown"] or name == "splash_potion", ["throw", name]),
+        (name == "shears" and "sheep" in have.mobs, ["shear", "sheep"]),
+        (name == "bone_meal" or name.endswith("_hoe"), ["apply", name]),
+        (name in facts()["blocks"], ["place", name, count]),
+    )
+    return next(([step] for fits, step in ways if fits and have.items[name]), None)
 
 
 def _kill(name: str, count: int, have: Supplies) -> list[Step] | None:
-    armed = any(item.endswith(("_sword", "_axe")) for item in have.items)
-    return [["kill", name]] * count if name in have.mobs and armed else None
+    if name not in have.mobs:
+        return None
+    if any(item.endswith(("_sword", "_axe")) for item in have.items):
+        return [["kill", name]] * count
+    return [["shoot", name]] * 3 if have.items["bow"] and have.items["arrow"] else None
 
 
 def _pickup(name: str, count: int, have: Supplies) -> list[Step] | None:
+    if name.endswith("_wool") and "sheep" in have.mobs and have.items["shears"]:
+        return [["shear", "sheep"]] * 2
     mob = tables()["drops"].get(name)
     if mob in have.mobs:
         return [["kill", mob]] * 3
@@ -122,9 +127,10 @@ def _pickup(name: str, count: int, have: Supplies) -> list[Step] | None:
 
 
 def _custom(name: str, count: int, have: Supplies) -> list[Step] | None:
-    del count
     if name in _PRESSED:
-        return [["press", *_PRESSED[name]]]
+        keys, fast = _PRESSED[name]
+        wet = [["go", "water"]] if "water" in have.blocks else []
+        return [*wet, ["press", keys, 40 + round(count / fast)]]
     if name == "drop" and have.items:
         return [["toss", next(iter(have.items))]]
     if name in _RIDDEN:
@@ -147,9 +153,26 @@ def _anvil(name: str, count: int, have: Supplies) -> list[Step] | None:
 def _breed(name: str, count: int, have: Supplies) -> list[Step] | None:
     del count
     about = of_game("animals").get(name, {})
-    liked = [*about.get("breeds", ()), *(about.get("tames") or {})]
+    liked = [*about.get("breeds", ()), *(about.get("tames") or {}), *about.get("temper", {})]
     food = next((item for item in have.items if item in liked), None)
     return [["feed", name, food]] if name in have.mobs and food else None
+
+
+def _go(name: str, count: int, have: Supplies) -> list[Step] | None:
+    del count
+    if name in have.blocks:
+        return [["go", name]]
+    grown = {block: seed for seed, block in tables()["grown"].items()}
+    seed = grown.get(name, name)
+    ground = tables()["plants"].get(seed)
+    return [["plant", seed, ground]] if have.items[seed] and ground in have.blocks else None
+
+
+def _tame(name: str, count: int, have: Supplies) -> list[Step] | None:
+    fed = _breed(name, count, have)
+    if fed and of_game("animals")[name].get("temper"):
+        return [*fed, ["gentle", name]]  # by riding it until it is patient
+    return fed
 
 
 def _wear(name: str, count: int, have: Supplies) -> list[Step] | None:
@@ -183,11 +206,11 @@ _VERBS: Mapping[str, Callable[[str, int, Supplies], list[Step] | None]] = {
     "rename": _known("rename", _items),
     "enchant": _known("enchant", _items),
     "trade": lambda name, count, have: [["trade", name]] if have.offers else None,
-    "tame": _breed,
+    "tame": _tame,
     "breed": _breed,
     "worn": _wear,
     "item": _known("take", _items),
-    "block": _known("go", lambda have: have.blocks),
+    "block": _go,
     "entity": _known("meet", lambda have: have.mobs),
 }
 """Steps by the statistic, or the kind of place, of a goal."""

@@ -19,7 +19,7 @@ STEPS = {
     "find_compass": ("take compass",),
     "put_on_iron_boots": ("wear iron_boots feet",),
     "tame_wolf": ("feed wolf bone",),
-    "jump": ("press ['jump'] 200",),
+    "jump": ("press ['jump'] 240",),
     "build_a_garden": (),
 }
 
@@ -43,8 +43,8 @@ def test_a_goal_without_its_means_is_not_shown():
 
 def test_composed_goals_are_played_one_after_the_other():
     parts = [make("atomic/eat_bread", 5), make("atomic/create_a_garden", 5), make("atomic/jump", 5)]
-    assert solve(compose("and", [parts[0], parts[2]])).steps == ("eat bread", "press ['jump'] 200")
-    assert solve(compose("or", [parts[2], parts[0]])).steps == ("press ['jump'] 200",)
+    assert solve(compose("and", [parts[0], parts[2]])).steps == ("eat bread", "press ['jump'] 240")
+    assert solve(compose("or", [parts[2], parts[0]])).steps == ("press ['jump'] 240",)
     assert solve(compose("and", parts)).kind == ""
 
 

@@ -110,6 +110,13 @@ const DO = {
       if (k % 3 === 2) await approach(() => bot.entity.position.offset(4, 0, 4), 1, 60);
     }
   },
+  plant: async (name, ground) => {
+    const cell = bot.findBlocks({ matching: [ground], maxDistance: 16, count: 32 })
+      .find((one) => bot.blockAt(one.offset(0, 1, 0))?.name === 'air');
+    await walk(cell, 1.2);
+    await bot.equip(name, 'hand');
+    await bot.placeBlock(bot.blockAt(cell), new Vec3(0, 1, 0));
+  },
   toss: async (name) => { await bot.toss(name, null, 1); },
   open: async (name) => { const window = await open(name, bot.openBlock); window.close(); },
   enchant: async (name) => {
@@ -147,6 +154,27 @@ const DO = {
       await bot.waitForTicks(10);
     }
     await bot.waitForTicks(100);
+  },
+  gentle: async (name) => {
+    await tried(() => bot.unequip('hand'));
+    for (let k = 0; k < 12; k++) {
+      const one = await close(name);
+      await tried(() => bot.mount(one));
+      await bot.waitForTicks(60);
+    }
+  },
+  shear: async (name) => {
+    await bot.equip('shears', 'hand');
+    const one = await close(name);
+    await bot.useOn(one);
+    await bot.waitForTicks(10);
+    await gather(one.position, 6);
+  },
+  apply: async (name) => {
+    await bot.equip(name, 'hand');
+    const [x, z] = turns[0];
+    await bot.lookAt(feet().offset(x + 0.5, 0, z + 0.5));
+    await bot.activateBlock(bot.blockAt(feet().offset(x, -1, z)));
   },
   press: async (keys, ticks) => {
     for (const key of keys) bot.setControlState(key, true);

@@ -153,9 +153,20 @@ class Statistics {
       for (const player of this.serv.players) {
         for (const name of ['play_one_minute', 'time_since_death', 'time_since_rest']) this.custom(player, name);
         if (player.crouching) this.custom(player, 'sneak_time');
+        this.rode(player);
       }
     });
     survival.onMove((player, dx, dy, dz, onGround) => this.moved(player, dx, dy, dz, onGround));
+  }
+
+  /** Counts how far a player was carried in this tick: riders do not report moves of their own. */
+  rode(player) {
+    const { vehicle, rideFrom } = player;
+    player.rideFrom = vehicle ? { vehicle, x: vehicle.position.x, z: vehicle.position.z } : undefined;
+    if (!vehicle || rideFrom?.vehicle !== vehicle) return;
+    const ride = RIDES[vehicle.name];
+    const way = Math.round(Math.hypot(vehicle.position.x - rideFrom.x, vehicle.position.z - rideFrom.z) * 100);
+    if (ride !== undefined && way > 0) this.custom(player, `${ride}_one_cm`, way);
   }
 
   moved(player, dx, dy, dz, onGround) {
@@ -163,11 +174,7 @@ class Statistics {
     const jumped = player.leftGround !== true && !onGround && dy > JUMP;
     player.leftGround = !onGround;
     if (jumped) this.custom(player, 'jump');
-    if (player.vehicle) {
-      const ride = RIDES[player.vehicle.name];
-      if (ride !== undefined && across > 0) this.custom(player, `${ride}_one_cm`, across);
-      return;
-    }
+    if (player.vehicle) return; // see rode
     const { x, y, z } = player.position;
     const wet = this.serv.survival.blocks.at(x, y, z).water;
     if (wet) {

@@ -81,6 +81,23 @@ test('statistics are counted by the names of the game', async () => {
   world.close();
 });
 
+test('ways in a boat count, and what is done beside the statistics of the game', async () => {
+  const world = await mouse();
+  const [agent] = world.agents;
+  await run(world, '/tp @s ~ ~ ~ 0 30');
+  await run(world, '/summon boat ~ ~ ~2');
+  await play(world, row(), 2);
+  await playUntil(world, row(['use']), () => Boolean(agent.player.vehicle), 40);
+  await play(world, row(['forward']), 20);
+  assert.ok(state(world).custom.boat_one_cm > 100);
+  assert.strictEqual(agent.statistics().custom.boat_one_cm, state(world).custom.boat_one_cm);
+  world.serv.emit('gamut:tamed', { player: agent.player, entity: { name: 'wolf' } });
+  world.serv.emit('gamut:traded', { player: agent.player, item: 'bread', count: 6 });
+  const { tame, trade } = agent.statistics();
+  assert.deepStrictEqual([tame, trade], [{ wolf: 1 }, { bread: 6 }]);
+  world.close();
+});
+
 test('somebody who is killed is at once back at the spawn, and statistics stay', async () => {
   const world = await mouse({}, { server: { respawn: true, doMobSpawning: false } });
   const { xpos, ypos, zpos } = state(world);
