@@ -17,6 +17,7 @@ from __future__ import annotations
 import argparse
 import fnmatch
 import json
+import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,7 +27,8 @@ from typing import Any
 from rollout.api import Bridge, Solution, TaskDraft, TaskProblem, TaskTools
 from rollout.cli import DONE, ENDED_SHORT, add_set, fail
 from rollout.commands.check_bridge import options
-from rollout.config import BridgeConfig
+from rollout.config import BridgeConfig, Section, key
+from rollout.configuration.document import Document, from_document
 from rollout.errors import (
     BudgetExhausted,
     ConfigError,
@@ -74,11 +76,16 @@ class Checked:
         return {"task": self.name, "problems": problems, "solvable": self.shown or "not shown"}
 
 
+class _TasksConfig(Section):
+    bridge: BridgeConfig = key(..., "The game.")
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Returns the exit status."""
     given = _parser().parse_args(arguments)
     try:
-        config = BridgeConfig.model_validate({"name": given.bridge, **options(given.set)})
+        asked = {"bridge": {"name": given.bridge, **options(given.set)}}
+        config = from_document(_TasksConfig, Document(asked)).bridge
         return int(given.run(config, given))
     except InputError as error:
         return fail(error)
@@ -141,7 +148,8 @@ def _generate(config: BridgeConfig, given: argparse.Namespace) -> int:
                 "solvable": each.solvable or "not shown",
             }
             write_atomically(folder / f"{document['name']}.yaml", dump_yaml(document))
-        tell(f"{each.goal}: {', '.join(each.passed) or 'nothing passed'}")
+        why = "" if each.usable or not each.problems else f": {each.problems[0].problem}"
+        tell(f"{each.goal}: {', '.join(each.passed) or 'nothing passed'}{why}")
     about = {"model": given.model, "shares": shares(found), "spent": client.spent.price_text()}
     whole = {**about, "tasks": [each.describe() for each in found]}
     write_atomically(folder / "generated.json", json.dumps(whole, indent=2) + "\n")
@@ -160,7 +168,10 @@ def _goal_of(config: BridgeConfig, bridge: Bridge, text: str) -> str:
 def _tools(bridge: Bridge) -> TaskTools:
     tools = bridge.spec.task_tools
     if tools is None:
-        raise ConfigError(f"bridge {bridge.spec.name!r} cannot compose tasks, only load them")
+        raise ConfigError(
+            f"bridge {bridge.spec.name!r} has no tools to make tasks; its tasks can be listed, "
+            f"shown and checked"
+        )
     return tools
 
 
@@ -255,7 +266,7 @@ def _targets(bridge: Bridge, given: Iterable[str]) -> Iterator[str]:
         if path.is_dir():
             inside = sorted(file for file in path.rglob("*") if file.suffix in _SUFFIXES)
             if not inside:
-                raise UnknownNameError("folder with task files", each, ())
+                raise ConfigError(f"{each}: expected YAML files of tasks in this folder, got none")
             yield from map(str, inside)
         elif "*" in each:
             yield from _matching(bridge, each)
@@ -267,7 +278,8 @@ def _lines(checked: Sequence[Checked]) -> Iterator[str]:
     for each in checked:
         for problem in each.problems:
             place = f"{each.name}:{problem.line}" if problem.line else each.name
-            yield ": ".join(filter(None, (place, problem.given, problem.problem)))
+            said = problem.problem.removeprefix(f"{each.name}: ")
+            yield ": ".join(filter(None, (place, problem.given, said)))
             if problem.repair:
                 yield f"    repaired: {problem.repair}"
     fine = sum(not each.problems for each in checked)
@@ -284,6 +296,13 @@ def _count(text: str) -> int:
     number = int(text)
     if number < 1:
         raise argparse.ArgumentTypeError(f"expected a number from 1, got {text}")
+    return number
+
+
+def _amount(text: str) -> float:
+    number = float(text)
+    if not 0 <= number < math.inf:
+        raise argparse.ArgumentTypeError(f"expected a number from 0, got {text}")
     return number
 
 
@@ -319,10 +338,10 @@ def _parser() -> argparse.ArgumentParser:
     generating.add_argument("--key-env", default="", help="environment variable of the key")
     generating.add_argument("--difficulty", choices=("simple", "hard"), default="simple")
     generating.add_argument("--tries", type=_count, default=3, help="most answers for a goal (3)")
-    generating.add_argument("--temperature", type=float, default=0.7, help="of the model (0.7)")
+    generating.add_argument("--temperature", type=_amount, default=0.7, help="of the model (0.7)")
     generating.add_argument("--max-tokens", type=_count, default=2048, help="of an answer (2048)")
     generating.add_argument("--calls", type=_count, help="most calls of all")
-    generating.add_argument("--usd", type=float, help="most US dollars of all")
+    generating.add_argument("--usd", type=_amount, help="most US dollars of all")
     generating.add_argument("--play", action="store_true", help="play the known solutions")
     checking = add("check", _check, "Checks tasks: names, commands, items, goals.")
     checking.add_argument("tasks", nargs="+", metavar="TASK", help="name, pattern, file or folder")
