@@ -31,6 +31,8 @@ _PRESSED = {
     "walk_under_water_one_cm": (["forward"], 8.0),
 }
 """Keys for a statistic, and how much they add in a tick."""
+_GROUND = ("grass_block",)  # every meadow has it
+_POURED = ("water_bucket", "lava_bucket", "flint_and_steel", "bone_meal")
 _RIDDEN = {"boat_one_cm": "oak_boat", "minecart_one_cm": "minecart", "pig_one_cm": "pig"}
 _EMPTY: Mapping[str, Any] = {}
 
@@ -58,7 +60,7 @@ def _steps(goal: Mapping[str, Any], have: Supplies) -> list[Step] | None:
     kind = str(goal.get("statistic", goal.get("kind", "")))
     if kind not in _VERBS:
         return None
-    for name in goal.get("names", ()):
+    for name in goal.get("names") or sorted(have.blocks):
         steps = _VERBS[kind](str(name), int(goal.get("count", 1)), have)
         if steps:
             return steps
@@ -88,7 +90,8 @@ def _craft(name: str, count: int, have: Supplies) -> list[Step] | None:
 
 
 def _mine(name: str, count: int, have: Supplies) -> list[Step] | None:
-    if name not in have.blocks or tool_for(name, have.items) is None:
+    there = name in have.blocks or name in _GROUND
+    if not there or tool_for(name, have.items) is None:
         return None
     return [["mine", name]] * min(count, 3)
 
@@ -98,7 +101,8 @@ def _use(name: str, count: int, have: Supplies) -> list[Step] | None:
         (name in facts()["foods"] or name == "potion", ["eat", name]),
         (name in tables()["thrown"] or name == "splash_potion", ["throw", name]),
         (name == "shears" and "sheep" in have.mobs, ["shear", "sheep"]),
-        (name == "bone_meal" or name.endswith("_hoe"), ["apply", name]),
+        (name in _POURED or name.endswith("_hoe"), ["apply", name]),
+        (name == "bow" and have.mobs and have.items["arrow"], ["shoot", *sorted(have.mobs)[:1]]),
         (name in facts()["blocks"], ["place", name, count]),
     )
     return next(([step] for fits, step in ways if fits and have.items[name]), None)
@@ -137,11 +141,23 @@ def _custom(name: str, count: int, have: Supplies) -> list[Step] | None:
         return [["ride", _RIDDEN[name]]]
     if name == "horse_one_cm":
         return next(([["ride", m]] for m in ("horse", "donkey", "mule") if m in have.mobs), None)
-    if name == "sleep_in_bed":
-        bed = next((item for item in have.items if item.endswith("_bed")), None)
-        return [["sleep", bed]] if bed else None
+    if name in ("sleep_in_bed", "enchant_item"):
+        return _sleep(have) if name == "sleep_in_bed" else _spell(have)
     opened = [block for block, each in tables()["containers"].items() if each == name]
     return next(([["open", block]] for block in opened if block in have.blocks), None)
+
+
+def _sleep(have: Supplies) -> list[Step] | None:
+    bed = next((item for item in have.items if item.endswith("_bed")), None)
+    return [["sleep", bed]] if bed else None
+
+
+def _spell(have: Supplies) -> list[Step] | None:
+    table = [] if "enchanting_table" in have.blocks else [["place", "enchanting_table", 1]]
+    swords = [item for item in have.items if item.endswith(("_sword", "book"))]
+    if not swords or (table and not have.items["enchanting_table"]):
+        return None
+    return [*table, ["enchant", swords[0]]]
 
 
 def _anvil(name: str, count: int, have: Supplies) -> list[Step] | None:

@@ -150,7 +150,10 @@ def test_a_shown_task_is_a_task_file_of_ours(folder, capsys):
     assert main(["check", str(path), "--bridge", "mineflayer"]) == 0
     assert main(["show", "build_pilar", "--bridge", "mineflayer"]) == 2
     assert "Nearest: pillar" in capsys.readouterr().err
-    for wrong, said in (("blockworlds", "Nearest: blockworld"), ("mineflayer", "Nearest: bridge.task_files")):
+    for wrong, said in (
+        ("blockworlds", "Nearest: blockworld"),
+        ("mineflayer", "Nearest: bridge.task_files"),
+    ):
         settings = ["--set", "task_file=x"] if wrong == "mineflayer" else []
         assert main(["list", "--bridge", wrong, *settings]) == 2
         assert said in capsys.readouterr().err

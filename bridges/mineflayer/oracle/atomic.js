@@ -174,7 +174,9 @@ const DO = {
     await bot.equip(name, 'hand');
     const [x, z] = turns[0];
     await bot.lookAt(feet().offset(x + 0.5, 0, z + 0.5));
-    await bot.activateBlock(bot.blockAt(feet().offset(x, -1, z)));
+    if (name.endsWith('_bucket')) bot.activateItem();
+    else await bot.activateBlock(bot.blockAt(feet().offset(x, -1, z)));
+    await bot.waitForTicks(5);
   },
   press: async (keys, ticks) => {
     for (const key of keys) bot.setControlState(key, true);

@@ -130,6 +130,7 @@ class Statistics {
     this.on('shot', ({ by }) => { if (BOWS.includes(hand(by))) use(by, hand(by)); });
     this.on('filled', ({ player, item }) => use(player, item === 'potion' ? 'glass_bottle' : 'bucket'));
     this.on('milked', ({ player }) => use(player, 'bucket'));
+    this.on('lit', ({ player, item }) => use(player, item));
     this.on('fertilised', ({ player }) => use(player, 'bone_meal'));
     this.on('fished', ({ player }) => use(player, 'fishing_rod'));
     this.on('opened', ({ player, kind, block }) => {

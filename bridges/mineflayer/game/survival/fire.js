@@ -332,6 +332,7 @@ function light(serv, { player, x, y, z, face, slot, item }) {
   if (!FACES[face]) return false;
   const [dx, dy, dz] = FACES[face];
   if (!serv.survival.ignite(x + dx, y + dy, z + dz)) return false;
+  serv.emit('gamut:lit', { player, item: item.name });
   if (item.name === 'flint_and_steel') player.wearSlot(slot, 1);
   else if (player.gameMode !== 1) player.useUp(slot);
   return true;

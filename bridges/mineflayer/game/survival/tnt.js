@@ -76,6 +76,7 @@ function tick(serv) {
 function light(serv, { player, slot, item, x, y, z, info }) {
   if (!item || !/^(flint_and_steel|fire_charge)$/.test(item.name)) return false;
   if (!prime(serv, x, y, z)) return false;
+  serv.emit('gamut:lit', { player, item: item.name });
   if (item.name === 'flint_and_steel') player.wearSlot(slot, 1);
   else if (player.gameMode !== 1) player.useUp(slot);
   serv.emit('gamut:used', { player, block: info.name, x, y, z });

@@ -91,6 +91,11 @@ test('ways in a boat count, and what is done beside the statistics of the game',
   await play(world, row(['forward']), 20);
   assert.ok(state(world).custom.boat_one_cm > 100);
   assert.strictEqual(agent.statistics().custom.boat_one_cm, state(world).custom.boat_one_cm);
+  await run(world, '/clear @s');
+  await run(world, '/give @s flint_and_steel');
+  await playUntil(world, row(['sneak']), () => !agent.player.vehicle, 40);
+  await run(world, '/tp @s ~3 ~ ~ 0 60');
+  await playUntil(world, row(['use']), () => state(world).use_item.flint_and_steel === 1, 40);
   world.serv.emit('gamut:tamed', { player: agent.player, entity: { name: 'wolf' } });
   world.serv.emit('gamut:traded', { player: agent.player, item: 'bread', count: 6 });
   const { tame, trade } = agent.statistics();
