@@ -57,7 +57,10 @@ HOMES = {
 # What modules may import of ours, beside what is in the same package. The entry with the longest
 # name counts; a name stands for all below it.
 CORE = ("rollout.api", "rollout.errors", "rollout.files", "rollout.yaml12")
-JOBS = ("rollout.collect", "rollout.evaluate", "rollout.judge", "rollout.sweep", "rollout.train")
+JOBS = (
+    *("rollout.collect", "rollout.evaluate", "rollout.judge"),
+    *("rollout.suite", "rollout.sweep", "rollout.train"),
+)
 OUTSIDE = (
     "rollout.commands",
     "rollout.gamut",
@@ -88,6 +91,7 @@ MAY_IMPORT = {
     "rollout.judge": core_but(*JOBS, *OUTSIDE),
     "rollout.models": ("rollout.data", "rollout.files", "rollout.observe.aggregates", *CORE),
     "rollout.interface": core_but("rollout.commands", "rollout.gamut"),
+    "rollout.suite": core_but(*OUTSIDE),
     "rollout.sweep": core_but(*OUTSIDE),
     "rollout.testing": (
         *(f"rollout.host.{each}" for each in ("builder", "instances", "processes", "referee")),

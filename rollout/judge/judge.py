@@ -38,7 +38,6 @@ from rollout.judge.report import calibrate, cut_note, write_report
 from rollout.judge.rubric import Rubric, load_rubric
 from rollout.judge.sources import (
     Clip,
-    DatasetSource,
     Source,
     UnreadableClip,
     open_source,
@@ -53,6 +52,8 @@ from rollout.observe.lineage import Results
 from rollout.yaml12 import dump_yaml
 
 log = logging.getLogger(__name__)
+
+VERDICTS = "verdicts.parquet"
 
 COLUMNS: Mapping[str, tuple[type, str]] = {
     "episode": (np.int64, "the judged episode; of a pair, the one with the smaller number"),
@@ -107,8 +108,7 @@ def judge(config: JudgeConfig, session: Session) -> str | None:
         check_scales(ratings, rubric, config.ratings)
     source = open_source(config.dataset, config.frames, config.filter, config.episodes)
     with closing(source):
-        dataset = source.dataset if isinstance(source, DatasetSource) else None
-        if dataset is not None:
+        for dataset in source.datasets:
             _require_another_model(config, dataset)
         if config.measure and not any(clip.ref for clip in source.clips):
             raise ConfigError("measure: videos have no measure of the machine; leave it out")
@@ -128,8 +128,7 @@ def judge(config: JudgeConfig, session: Session) -> str | None:
             left_out={**source.unreadable, **without},
         )
         with open_job("judge", config, session, needs_ray=False) as job:
-            if dataset is not None:
-                job.lineage.add("used", dataset)
+            job.lineage.add("used", *source.datasets)
             job.report(mirrored={})
             judging = _Judging(config, job, asked)
             return job.finish(judging.run, lambda status: judging.conclude(status, known))
@@ -164,14 +163,8 @@ def _rules(
     if config.criteria == GENERATE:
         request_of(rubric, "", "")  # refuses a rubric that does not say how
         return dict.fromkeys(tasks), {}
-    found: dict[str, Criteria | None] = {}
-    for task in tasks:
-        if config.criteria:
-            rules = given_criteria(config.criteria, task, rubric)
-        else:
-            rules = own_criteria(task, metadata[task], rubric)
-        if rules is not None:
-            found[task] = rules
+    given = {task: rules_of(config, task, metadata[task], rubric) for task in tasks}
+    found = {task: rules for task, rules in given.items() if rules is not None}
     place = f"in {config.criteria}" if config.criteria else "of its own"
     lacking = [task for task in tasks if task not in found]
     if not found:
@@ -180,7 +173,20 @@ def _rules(
             f"set criteria={GENERATE}"
         )
     without = {c.name: f"no criteria {place}" for c in source.clips if c.task not in found}
-    return found, without
+    return dict(found), without
+
+
+def rules_of(
+    config: JudgeConfig, task: str, metadata: Mapping[str, Any], rubric: Rubric
+) -> Criteria | None:
+    """Returns the criteria of a task that are there already; None for none.
+
+    Raises:
+        ConfigError: the named file or folder cannot be read.
+    """
+    if config.criteria:
+        return given_criteria(config.criteria, task, rubric)
+    return own_criteria(task, metadata, rubric)
 
 
 def _items(config: JudgeConfig, clips: Sequence[Clip]) -> Iterator[Item]:
@@ -405,7 +411,7 @@ class _Judging:
             for name, (kind, _) in COLUMNS.items()
         }
         docs = {name: doc for name, (_, doc) in COLUMNS.items()}
-        write_table(run.path / "verdicts.parquet", table, docs=docs)
+        write_table(run.path / VERDICTS, table, docs=docs)
         source = self._asked.source
         findings = calibrate(
             self._rows,
@@ -439,9 +445,7 @@ class _Judging:
         }
         summary = self._job.write_summary(status, protocol=protocol, results=results)
         (run.path / "report.md").write_text(write_report(summary), encoding="utf-8")
-        self._job.lineage.add(
-            "made", Results(run.path, ("summary.json", "report.md", "verdicts.parquet"))
-        )
+        self._job.lineage.add("made", Results(run.path, ("summary.json", "report.md", VERDICTS)))
         if cut := cut_note(summary):
             log.warning("%s", cut)
         return f"{len(self._rows)} verdicts by criterion"

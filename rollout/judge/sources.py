@@ -68,10 +68,12 @@ class Source(Protocol):
     Attributes:
         clips: the clips, in the order of their numbers.
         unreadable: names of the others, each with the reason.
+        datasets: the datasets of the clips.
     """
 
     clips: Sequence[Clip]
     unreadable: Mapping[str, str]
+    datasets: Sequence[Dataset]
 
     def frames(self, clip: Clip) -> Frames:
         """Returns the chosen frames of a clip.
@@ -120,7 +122,8 @@ class DatasetSource:
                 f"frames.column: {dataset.layout.root} has {len(found)} image columns "
                 f"({', '.join(found) or 'none'}); name one, or record with images"
             )
-        self.dataset, self._options = dataset, options
+        self._dataset, self._options = dataset, options
+        self.datasets: Sequence[Dataset] = (dataset,)
         self._column = options.column or found[0]
         self._key = self._column.partition("/")[2]
         self.unreadable: Mapping[str, str] = {}
@@ -139,14 +142,14 @@ class DatasetSource:
         ref = clip.ref
         assert ref is not None
         try:
-            steps = self.dataset.read(ref, ["reward", "progress"]).columns
+            steps = self._dataset.read(ref, ["reward", "progress"]).columns
             chosen = chosen_steps(steps["reward"], steps["progress"], self._options)
             images: dict[int, Array] = {}
-            for window in self.dataset.stream(ref, [self._column], length=_PIECE):
+            for window in self._dataset.stream(ref, [self._column], length=_PIECE):
                 column = window.columns[self._column]
                 for step in _within(chosen, window.start, window.start + len(column)):
                     images[step] = column[step - window.start].copy()
-            final = self.dataset.read(ref, []).final_observations.get(self._key)
+            final = self._dataset.read(ref, []).final_observations.get(self._key)
         except InputError as error:
             raise UnreadableClip(f"episode {clip.name} cannot be read: {error}") from error
         frames = [(step, self._encode(images[step])) for step in chosen]
@@ -169,9 +172,9 @@ class DatasetSource:
         """The pictures of an episode with even sides, BGR, small ones enlarged."""
         ref = clip.ref
         assert ref is not None
-        leaf = self.dataset.manifest.observation_space[self._key]
-        final = self.dataset.read(ref, []).final_observations.get(self._key)
-        windows = self.dataset.stream(ref, [self._column], length=_PIECE)
+        leaf = self._dataset.manifest.observation_space[self._key]
+        final = self._dataset.read(ref, []).final_observations.get(self._key)
+        windows = self._dataset.stream(ref, [self._column], length=_PIECE)
         images = (image for window in windows for image in window.columns[self._column])
         for image in chain(images, () if final is None else (final,)):
             shown = to_bgr(pixels(leaf, image))
@@ -185,10 +188,10 @@ class DatasetSource:
 
     def close(self) -> None:
         """Closes the dataset."""
-        self.dataset.close()
+        self._dataset.close()
 
     def _encode(self, image: Array) -> bytes:
-        image = pixels(self.dataset.manifest.observation_space[self._key], image)
+        image = pixels(self._dataset.manifest.observation_space[self._key], image)
         if image.ndim == 3 and image.shape[2] >= 3:
             image = image[:, :, 2::-1]
         return png(image, self._options.scale)
@@ -218,6 +221,7 @@ class VideoSource:
         goal: str = "",
     ) -> None:
         self.folder, self._options = folder, options
+        self.datasets: Sequence[Dataset] = ()
         files = sorted(folder.rglob("*.mp4"))[:most]
         if not files:
             raise ConfigError(f"{folder}: expected a dataset or videos (.mp4), and there are none")
@@ -265,6 +269,7 @@ class SeveralSources:
 
     def __init__(self, sources: Mapping[str, Source]) -> None:
         self._sources = sources
+        self.datasets: Sequence[Dataset] = [d for each in sources.values() for d in each.datasets]
         self._of: list[tuple[Source, Clip]] = []
         clips: list[Clip] = []
         for name, source in sources.items():
