@@ -48,7 +48,7 @@ COMMANDS: Mapping[str, Command] = {
     "evaluate": Command(
         "Evaluates policies on sets of states and reports their scores.",
         *("rollout.evaluate.evaluate:evaluate", "rollout.evaluate.config:EvaluateConfig"),
-        chosen="rollout.suite.config:job_of",
+        chosen="rollout.suite.jobs:job_of",
     ),
     "judge": Command(
         "Rates recorded episodes with a model and reports agreement with given ratings.",

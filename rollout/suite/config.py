@@ -193,19 +193,3 @@ class Cell:
     def folder(self) -> str:
         """Name of its folder."""
         return f"{self.difficulty}.{self.name}.{self.player}"
-
-
-def job_of(data: Mapping[str, Any]) -> tuple[Any, Any]:
-    """Returns the function and the configuration's class for ``gamut evaluate``.
-
-    Args:
-        data: the configuration as plain data; one with ``tasks`` is of several tasks.
-    """
-    if "tasks" in data:
-        from rollout.suite.suite import evaluate_suite  # noqa: PLC0415 - the chosen job alone
-
-        return evaluate_suite, SuiteConfig
-    from rollout.evaluate.config import EvaluateConfig  # noqa: PLC0415 - likewise
-    from rollout.evaluate.evaluate import evaluate  # noqa: PLC0415 - likewise
-
-    return evaluate, EvaluateConfig

@@ -10,7 +10,8 @@ import yaml
 from rollout.cli import main
 from rollout.evaluate.config import EvaluateConfig
 from rollout.judge.rubric import load_rubric
-from rollout.suite.config import Cell, SuiteConfig, job_of
+from rollout.suite.config import Cell, SuiteConfig
+from rollout.suite.jobs import job_of
 from rollout.suite.tables import Episodes, Tables
 from rollout.testing.chat_server import ChatServer
 
