@@ -33,7 +33,14 @@ from rollout.judge.criteria import (
     read_generated,
     request_of,
 )
-from rollout.judge.ratings import Known, check_scales, known_ratings, named, read_ratings
+from rollout.judge.ratings import (
+    Known,
+    Rating,
+    check_scales,
+    known_ratings,
+    named,
+    read_ratings,
+)
 from rollout.judge.report import calibrate, cut_note, write_report
 from rollout.judge.rubric import Rubric, load_rubric
 from rollout.judge.sources import (
@@ -94,18 +101,7 @@ def judge(config: JudgeConfig, session: Session) -> str | None:
         InputError: the configuration is invalid; nothing was paid.
         KeyboardInterrupt: a signal arrived; --resume continues it.
     """
-    rubric = load_rubric(config.rubric)
-    check_endpoint(config.endpoint)
-    if not config.endpoint.images:
-        raise ConfigError("endpoint.images=false: a judge looks at pictures; choose another model")
-    if config.limits.usd is not None and price_of(config.model, config.prices) is None:
-        raise ConfigError(
-            f"limits.usd: the price of {config.model} is not known; list it in a file and name "
-            f"that in prices"
-        )
-    ratings = read_ratings(config.ratings) if config.ratings else []
-    if config.mode == "absolute":
-        check_scales(ratings, rubric, config.ratings)
+    rubric, ratings = checked(config)
     source = open_source(config.dataset, config.frames, config.filter, config.episodes)
     with closing(source):
         for dataset in source.datasets:
@@ -132,6 +128,27 @@ def judge(config: JudgeConfig, session: Session) -> str | None:
             job.report(mirrored={})
             judging = _Judging(config, job, asked)
             return job.finish(judging.run, lambda status: judging.conclude(status, known))
+
+
+def checked(config: JudgeConfig) -> tuple[Rubric, list[Rating]]:
+    """Checks what needs no dataset, and returns the rubric and the ratings.
+
+    Raises:
+        InputError: a key does not fit, or a file cannot be read.
+    """
+    rubric = load_rubric(config.rubric)
+    check_endpoint(config.endpoint)
+    if not config.endpoint.images:
+        raise ConfigError("endpoint.images=false: a judge looks at pictures; choose another model")
+    if config.limits.usd is not None and price_of(config.model, config.prices) is None:
+        raise ConfigError(
+            f"limits.usd: the price of {config.model} is not known; list it in a file and name "
+            f"that in prices"
+        )
+    ratings = read_ratings(config.ratings) if config.ratings else []
+    if config.mode == "absolute":
+        check_scales(ratings, rubric, config.ratings)
+    return rubric, ratings
 
 
 def _require_another_model(config: JudgeConfig, dataset: Dataset) -> None:

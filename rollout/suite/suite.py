@@ -33,7 +33,7 @@ from rollout.files import write_atomically
 from rollout.job import Job, open_job
 from rollout.judge.config import JudgeConfig
 from rollout.judge.criteria import GENERATE
-from rollout.judge.judge import VERDICTS, judge, rules_of
+from rollout.judge.judge import VERDICTS, checked, judge, rules_of
 from rollout.judge.rubric import Rubric, load_rubric
 from rollout.observe.logs import set_up_logging
 from rollout.observe.progress import share
@@ -74,7 +74,7 @@ class SuitePlan:
         """
         config = config.model_copy(update={"output": folder_of(config.output)})
         judging = config.judgement()
-        rubric = load_rubric("mcu" if judging is None else judging.rubric)
+        rubric = load_rubric("mcu") if judging is None else checked(judging)[0]
         cells: dict[Cell, CollectConfig] = {}
         undecided: set[Cell] = set()
         for cell in config.cells():

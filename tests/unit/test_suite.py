@@ -16,6 +16,7 @@ from rollout.suite.tables import Episodes, Tables
 from rollout.testing.chat_server import ChatServer
 
 MCU = load_rubric("mcu")
+AT = {"endpoint": {"url": "http://127.0.0.1:9/v1"}}
 
 
 @pytest.fixture
@@ -109,8 +110,10 @@ def test_the_tables_are_there_without_a_judge(suite, tmp_path):
         ({"players": {"a": {"policy": "random", "tasks": []}}}, "players.a.tasks: none of"),
         ({"players": {"a": {"policy": {"name": "scripted", "actions": "x"}}}}, "hard, find, a"),
         ({"judge": {"model": "eye", "output": "x"}}, "judge.output: the suite sets it"),
-        ({"judge": {"model": "eye", "criteria": "gone"}}, "no file or folder gone"),
+        ({"judge": {"model": "eye", **AT, "criteria": "gone"}}, "no file or folder gone"),
         ({"judge": {"modl": "eye"}}, "model"),
+        ({"judge": {"model": "eye", "endpoint": {"url": "x"}}}, "endpoint.url"),
+        ({"judge": {"model": "eye", **AT, "ratings": "gone.csv"}}, "ratings: gone.csv"),
         ({"state_set": {"split": "test"}}, "expected a number of states"),
         ({"recording": {"enabled": False}}, "cannot be rated"),
     ],

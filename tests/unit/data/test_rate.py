@@ -14,13 +14,14 @@ from store_fragments import Player, frames, make_spec
 from test_round_trip import record
 
 from rollout.commands import rate
+from rollout.data import Dataset
 from rollout.data.replay import write_video
-from rollout.errors import ConfigError, InputError
+from rollout.errors import ConfigError, DatasetError, InputError
 from rollout.judge.config import FramesConfig
 from rollout.judge.people import People
 from rollout.judge.ratings import FILE, known_ratings, read_ratings
 from rollout.judge.rubric import Criterion, Rubric, load_rubric
-from rollout.judge.sources import Clip, open_source
+from rollout.judge.sources import Clip, UnreadableClip, open_source
 
 HOSTILE = "</script><img src=x onerror=hit()>"
 MCU = load_rubric("mcu")
@@ -122,6 +123,24 @@ def test_runs_below_a_folder_are_rated_together(tmp_path):
     assert {clip.name.rpartition("/")[0] for clip in source.clips} == {"easy/oracle", "easy/random"}
     assert source.video(source.clips[3], tmp_path).stat().st_size > 100
     assert len(source.frames(source.clips[3])) >= 2
+    source.close()
+
+
+def test_a_damaged_episode_is_told_from_the_others(tmp_path, monkeypatch):
+    record(tmp_path / "d", Player(make_spec({"rgb": frames(24, 40, 3)}), lost=False), 6)
+    source = open_source(str(tmp_path / "d"), FramesConfig(), "", None)
+    first, second, *_ = source.clips
+    read = Dataset.read
+
+    def damaged(dataset, ref, columns=None):
+        if ref.episode == first.number:
+            raise DatasetError("a shard is damaged")
+        return read(dataset, ref, columns)
+
+    monkeypatch.setattr(Dataset, "read", damaged)
+    with pytest.raises(UnreadableClip, match=f"episode {first.name} cannot be read: a shard"):
+        source.frames(first)
+    assert source.frames(second)
     source.close()
 
 
