@@ -126,6 +126,9 @@ class MineflayerBridge:
     players: Mapping[str, Any] = option(
         dict, "scripted players, {name: {at, items, script, answers}}; see docs/mineflayer.md"
     )
+    hunt: bool = option(
+        False, "whether states have the factors of MCU's Appendix D: equipment, herd and its place"
+    )
     task_files: str = option(
         "",
         "folder of your own copy of tasks: MineLand's description_files, or task_configs of MCU or "
@@ -164,6 +167,8 @@ class MineflayerBridge:
         self.blueprint_picture()
         if self.scene != NO_SCENE and self.mode == "remote":
             raise ConfigError("commands, blocks and players need mode=embedded")
+        if self.hunt and self.mode == "remote":
+            raise ConfigError("hunt needs mode=embedded, whose states have a herd")
 
     @cached_property
     def scene(self) -> Scene:
@@ -248,7 +253,7 @@ class MineflayerBridge:
                 layout, self.observed(), picture, None if blueprint is None else blueprint.shape
             ),
             action_space=spaces.action_space(self.actions, self.compact_actions),
-            state_space=state_space(),
+            state_space=state_space(hunt=self.hunt),
             signals={each.key: each.signal() for each in layout if each.role == "signal"},
             max_width=self.max_width,
             width_step=self.agents,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from bridges.mineflayer import hunts
 from bridges.mineflayer.blueprints import BLUEPRINTS, materials
 from bridges.mineflayer.loadouts import LOADOUTS, NONE, Item, parse_loadout
 from bridges.mineflayer.scene import NO_SCENE, Scene
@@ -41,8 +42,14 @@ CONDITION = {"health": 20, "food": 20, "experience": 0, "effect": NONE}
 _SAFE = 2**53 - 1  # integers that JavaScript represents exactly
 
 
-def state_space() -> StateSpace:
-    """Returns the space of all states an episode can start from."""
+def state_space(*, hunt: bool = False) -> StateSpace:
+    """Returns the space of all states an episode can start from.
+
+    Args:
+        hunt: whether they are those of a hunt (``hunts.py``): ``mobs`` and ``distance`` have other
+            values, and more factors follow.
+    """
+    mobs, distances = (hunts.HERDS, hunts.BANDS) if hunt else (NUMBERS, DISTANCES)
     return StateSpace(
         (
             Factor("world", range(WORLDS), doc="seed of the terrain"),
@@ -51,8 +58,8 @@ def state_space() -> StateSpace:
             Factor("weather", WEATHERS, doc="weather"),
             Factor("loadout", LOADOUTS, doc="what the agents hold and wear, as MineLand writes it"),
             Factor("mob", MOBS, doc="kind of the targets around the agents"),
-            Factor("mobs", NUMBERS, doc="how many of them"),
-            Factor("distance", DISTANCES, unit="blocks", doc="how far they are"),
+            Factor("mobs", mobs, doc="how many of them"),
+            Factor("distance", distances, unit="blocks", doc="how far they are"),
             Factor("difficulty", DIFFICULTIES, doc="difficulty of the game"),
             Factor("site", SITES, doc="generated terrain, or flat grass"),
             Factor(
@@ -64,6 +71,7 @@ def state_space() -> StateSpace:
             Factor("food", FOODS, doc="how well fed they are; 0 is starving"),
             Factor("experience", LEVELS, unit="levels", doc="their experience"),
             Factor("effect", EFFECTS, doc="a status effect of level 1 that stays on them"),
+            *(hunts.factors() if hunt else ()),
         )
     )
 
@@ -87,8 +95,11 @@ def start_message(
     state = space.state(space.index(start.state.values)).values
     kind, number = str(state["mob"]), int(state["mobs"])
     items = [*parse_loadout(str(state["loadout"])), *extra, *materials(int(state["blueprint"]))]
-    targets = []
-    if kind != NONE and number:
+    targets: list[dict[str, Any]] = []
+    if "bearing" in state:
+        items = [*hunts.items_of(state), *items]
+        targets = hunts.herds_of(state)
+    elif kind != NONE and number:
         distance = int(state["distance"])
         targets = [{"kind": kind, "count": number, "distance": distance, "name": kind}]
     return {

@@ -8,6 +8,7 @@ category, and how an offset and a yaw make "to my left"; ``bearings`` computes b
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -111,6 +112,16 @@ MOUSE_KEYS = (*KEYS, "pickItem")
 
 CAMERA_BINS = 11
 """Bins of a camera axis of ``human``; 5 is no movement (mu-law, 10 degrees at most, mu 10)."""
+
+_MOST_DEGREES, _MU = 10.0, 10.0
+
+
+def camera_degrees(number: int) -> float:
+    """Returns the degrees of a bin of the camera, down or right, as in ``actions/human.js``."""
+    share = (2 * number - (CAMERA_BINS - 1)) / (CAMERA_BINS - 1)
+    size: float = _MOST_DEGREES / _MU * ((1 + _MU) ** abs(share) - 1)
+    return math.copysign(size, share)
+
 
 FARTHEST = 180.0
 """Largest turn of an axis of ``mouse`` in a step, in degrees; down and right are positive."""

@@ -98,17 +98,34 @@ function spawn(serv, kind, position, options) {
   return serv.spawnMob(entity.id, serv.overworld, position);
 }
 
-/** Spawns the targets of a start in a ring around the first agent, at their distance. */
+/**
+ * Returns the place of each creature of a herd, as an angle and a distance: in a ring, or within a
+ * sector of bearings, clockwise from a look, and a band of distances.
+ */
+function placesOf({ count, distance, bearing, sector, band }, yaw) {
+  const first = Math.random() * 2 * Math.PI;
+  return Array.from({ length: count }, (_, i) => {
+    if (band === undefined) return [first + (i * 2 * Math.PI) / count, distance];
+    const turn = ((bearing + (Math.random() - 0.5) * sector) * Math.PI) / 180;
+    return [yaw + Math.PI - turn, band[0] + Math.random() * (band[1] - band[0])];
+  });
+}
+
+/** Spawns the targets of a start, and other creatures, around the first agent. */
 function spawnTargets(world, start) {
   const { serv } = world;
-  const centre = world.agents.find((agent) => agent !== null).player.position;
-  for (const { kind, count, distance, name } of start.targets ?? []) {
-    const first = Math.random() * 2 * Math.PI;
-    for (let i = 0; i < count; i++) {
-      const angle = first + (i * 2 * Math.PI) / count;
+  const agent = world.agents.find((each) => each !== null);
+  const centre = agent.player.position;
+  for (const herd of start.targets ?? []) {
+    const { kind, name } = herd;
+    for (const [angle, distance] of placesOf(herd, agent.bot.entity.yaw)) {
       const x = centre.x + Math.sin(angle) * distance;
       const z = centre.z + Math.cos(angle) * distance;
       const at = new Vec3(x, ground(serv, x, centre.y, z), z);
+      if (herd.wild) {
+        spawn(serv, kind, at);
+        continue;
+      }
       const target = spawn(serv, kind, at, { name: name ?? kind, target: true });
       target.gamutTarget = true;
       target.gamutName = name ?? kind;
