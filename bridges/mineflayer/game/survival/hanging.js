@@ -9,7 +9,7 @@
  * block behind it; `face` is the number of the side that it looks to. Event: 'gamut:framed'
  * {player, item}.
  *
- * Simplified: arrows and explosions leave them alone.
+ * Simplified: arrows leave them alone.
  */
 
 const { Vec3 } = require('vec3');
@@ -189,6 +189,12 @@ function struck(serv, player, entity) {
   } else takeDown(serv, entity, !creative);
 }
 
+/** An explosion takes down what hangs around it. */
+function blown(serv, { position, power }) {
+  for (const entity of [...serv.survival.hanging.all.values()])
+    if (!entity.fixed && entity.position.distanceTo(position) <= 2 * power) takeDown(serv, entity, true);
+}
+
 function tick(serv) {
   const { all } = serv.survival.hanging;
   for (const entity of [...all.values()]) {
@@ -206,6 +212,7 @@ function server(serv) {
   survival.hang = (...args) => hang(serv, ...args);
   survival.onUseItemOn(KINDS, (call) => put(serv, call));
   survival.onUseEntity((call) => useFrame(serv, call));
+  serv.on('gamut:explosion', (event) => blown(serv, event));
   survival.onTick(() => tick(serv));
 }
 

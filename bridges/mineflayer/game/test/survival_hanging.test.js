@@ -62,6 +62,19 @@ test('a frame falls when its wall is gone, and one that is summoned in the air',
     assert.equal(items.length, 2);
   }));
 
+test('an explosion takes a frame down, with what is in it', () =>
+  inWorld({}, async (w) => {
+    await wall(w);
+    await w.console('/tp a0 2.5 4 2.5');
+    const frame = summon(w, 'item_frame', [10, 5, 9], { Facing: 4 });
+    frame.stack = w.serv.survival.items.make('diamond');
+    await w.console('/summon tnt 8.5 4 9.5');
+    await w.step(5);
+    assert.equal(hung(w).length, 0);
+    const fallen = [...w.serv.survival.drops.values()].map(({ stack }) => stack.name);
+    assert.ok(['item_frame', 'diamond'].every((name) => fallen.includes(name)), `${fallen}`);
+  }));
+
 test('a painting is one of the largest that fit, is seen by clients and falls as an item', () =>
   inWorld({}, async (w, bot, player) => {
     await wall(w);
