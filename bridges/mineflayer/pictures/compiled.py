@@ -55,8 +55,8 @@ def kernel(function: F) -> F:
 
 
 def inner(function: F) -> F:
-    """Compiles a function that kernels call; it is inlined in them."""
-    made: Any = numba.njit(error_model="numpy", fastmath=True, inline="never")(function)
+    """Compiles a function that kernels call; it becomes a part of them."""
+    made: Any = numba.njit(error_model="numpy", fastmath=True, forceinline=True)(function)
     return made  # type: ignore[no-any-return] # numba has no types
 
 
@@ -90,15 +90,19 @@ _WHOLE = ("wide", "deep", "tall", "columns", "rows", "n_parts", "pixel", "face")
 _VIEW = (
     "eye_x", "eye_y", "eye_z", "ahead_x", "ahead_y", "ahead_z", "right_x", "right_z",
     "up_x", "up_y", "up_z", "focal", "fog_from", "fog_step", "sun_x", "sun_y", "day", "clear",
-    "cloud_y", "cloud_x", "cloud_z", "drowned", "ceiling",
+    "cloud_y", "cloud_x", "cloud_z", "drowned", "far", "grain", "per_tall",
+    *(f"ceiling_{n}" for n in range(4)),
 )  # fmt: skip
 _COLOURS = tuple(
     f"{what}_{part}" for what in ("fog", "top", "glare", "deep_water") for part in "rgb"
 )
 _RAY = (
-    "dx", "dy", "dz", "stretch", "under", "red", "green", "blue", "share", "wet", "wet_since",
-    "cell_x", "cell_y", "cell_z", "shine_r", "shine_g", "shine_b",
+    "dx", "dy", "dz", "gap_y", "stretch", "short", "under", "red", "green", "blue", "share",
+    "wet", "wet_since", "cell_x", "cell_y", "cell_z", "shine_r", "shine_g", "shine_b",
 )  # fmt: skip
+
+RINGS = (4, 10, 20)
+"""Distances in blocks along x or z up to which rings around the eye reach; one more has no end."""
 
 SIGHT = np.dtype(
     [(name, "i8") for name in (*_ARRAYS, *_WHOLE)]
@@ -107,10 +111,12 @@ SIGHT = np.dtype(
 )
 """Addresses; sizes of the grid (``wide``, ``deep``, ``tall``) and of the picture (``columns``,
 ``rows``); the view: places in cells of the grid with its border, ``ahead``, ``right``, ``up`` the
-axes of the camera, ``focal`` pixels per block one block ahead, ``ceiling`` above which all is air;
-colours of the hour; the ray in hand: ``dx``.. per block ahead, ``stretch`` its length per block
-ahead, ``red``.. what it has seen so far, ``share`` what is still to come, ``wet`` 1 in water,
-``under`` 1 if it was lost where no sky is."""
+axes of the camera, ``focal`` pixels per block one block ahead, ``far`` where the fog hides all,
+``grain`` texels per pixel one block ahead, ``per_tall`` 1 / ``tall``, ``ceiling_0``.. above which
+all is air in each of the ``RINGS``; colours of the hour; the ray in hand: ``dx``.. per block ahead,
+``gap_y`` blocks ahead per layer, ``stretch`` its length per block ahead, ``short`` 1 / that,
+``red``.. what it has seen so far, ``share`` what is still to come, ``wet`` 1 in water, ``under`` 1
+if it was lost where no sky is."""
 
 u1: Any = reader("u1", _TYPES.int64)
 u2: Any = reader("u2", _TYPES.int64)

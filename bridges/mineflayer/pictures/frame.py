@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from bridges.mineflayer.pictures.compiled import f8, inner, kernel, set_f8, set_u1, u1
-from bridges.mineflayer.pictures.kernel import BODY, NOWHERE, THERE, leave_water, texel_at, trace
+from bridges.mineflayer.pictures.kernel import NOWHERE, THERE, leave_water, texel_at, trace
 
 # A part of a body: position of its feet relative to the eye, rotation, box, tiles of its sides, of
 # its front (+z) and of its top and bottom.
@@ -144,15 +144,15 @@ def draw_part(s: Any, part: int, frame: Any) -> None:
         for column in range(first, end):
             aim(s, column, row)
             t = strike(s, part)
-            at = s.pixel * BODY
-            if t < f8(s.bodies, at):
+            at = s.rows * s.columns + s.pixel * 3
+            if t < f8(s.bodies, s.pixel):
                 texel = skin_at(s, part, t)
                 if texel & THERE:
                     bright = _SIDES[s.face]
-                    set_f8(s.bodies, at, t)
-                    set_f8(s.bodies, at + 1, ((texel >> 16) & 255) * bright * s.shine_r)
-                    set_f8(s.bodies, at + 2, ((texel >> 8) & 255) * bright * s.shine_g)
-                    set_f8(s.bodies, at + 3, (texel & 255) * bright * s.shine_b)
+                    set_f8(s.bodies, s.pixel, t)
+                    set_f8(s.bodies, at, ((texel >> 16) & 255) * bright * s.shine_r)
+                    set_f8(s.bodies, at + 1, ((texel >> 8) & 255) * bright * s.shine_g)
+                    set_f8(s.bodies, at + 2, (texel & 255) * bright * s.shine_b)
 
 
 @inner
@@ -211,8 +211,7 @@ def look_at_sky(s: Any) -> None:
     if s.drowned > 0.0 or s.under > 0.0:
         add_sky(s, 0.0, 0.0, 0.0, 0.0)
         return
-    short = 1.0 / s.stretch
-    x, y, z = s.dx * short, s.dy * short, s.dz * short
+    x, y, z = s.dx * s.short, s.dy * s.short, s.dz * s.short
     near = max(x * s.sun_x + y * s.sun_y, 0.0)
     glare = near * near * near
     cloud, white = cloud_share(s, x, y, z), 60.0 + 190.0 * s.day
@@ -222,6 +221,35 @@ def look_at_sky(s: Any) -> None:
         if in_disc(s, x, y, z, 1.0) or in_disc(s, x, y, z, -1.0):
             cloud, white = max(1.0 - cloud, 0.4), 250.0
     add_sky(s, min(max(y * 1.7, 0.0), 1.0), glare * glare * s.clear * 0.6, cloud, white)
+
+
+@inner
+def draw_row(s: Any, row: int, wet: float) -> None:
+    """Follows the rays of a row of pixels."""
+    per_focal = 1.0 / s.focal
+    up = (s.rows * 0.5 - row - 0.5) * per_focal
+    x, z = s.ahead_x + up * s.up_x, s.ahead_z + up * s.up_z
+    s.dy = s.ahead_y + up * s.up_y
+    s.gap_y = 1.0 / max(abs(s.dy), 1e-12)
+    level = 1.0 + up * up
+    across = (0.5 - s.columns * 0.5) * per_focal
+    short = 1.0 / math.sqrt(level + across * across)
+    for column in range(s.columns):
+        across = (column + 0.5 - s.columns * 0.5) * per_focal
+        s.dx, s.dz = x + across * s.right_x, z + across * s.right_z
+        # Newton's step from the pixel before: a root and a division would take a tenth of all.
+        length = level + across * across
+        short *= 1.5 - 0.5 * length * short * short
+        s.short, s.stretch = short, short * length
+        s.pixel = row * s.columns + column
+        s.red = s.green = s.blue = 0.0
+        s.share, s.wet, s.wet_since = 1.0, wet, 0.0
+        if not trace(s):
+            look_at_sky(s)
+        at = s.pixel * 3
+        set_u1(s.picture, at, int(min(max(s.red, 0.0), 255.0)))
+        set_u1(s.picture, at + 1, int(min(max(s.green, 0.0), 255.0)))
+        set_u1(s.picture, at + 2, int(min(max(s.blue, 0.0), 255.0)))
 
 
 @kernel
@@ -234,21 +262,13 @@ def draw(sights: Any, wet: float) -> None:
         wet: 1 if the eye is in water, else 0.
     """
     s = sights[0]
-    for n in range(s.rows * s.columns):
-        set_f8(s.bodies, n * BODY, NOWHERE)
+    if s.n_parts > 0:
+        for n in range(s.rows * s.columns):
+            set_f8(s.bodies, n, NOWHERE)
     frame = np.zeros(4)
     for n in range(s.n_parts):
         part = s.parts + n * PART * 8
         if span(s, part, frame):
             draw_part(s, part, frame)
     for row in range(s.rows):
-        for column in range(s.columns):
-            aim(s, column, row)
-            s.red = s.green = s.blue = 0.0
-            s.share, s.wet, s.wet_since = 1.0, wet, 0.0
-            if not trace(s):
-                look_at_sky(s)
-            at = s.pixel * 3
-            set_u1(s.picture, at, int(min(max(s.red, 0.0), 255.0)))
-            set_u1(s.picture, at + 1, int(min(max(s.green, 0.0), 255.0)))
-            set_u1(s.picture, at + 2, int(min(max(s.blue, 0.0), 255.0)))
+        draw_row(s, row, wet)

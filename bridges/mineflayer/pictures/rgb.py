@@ -20,11 +20,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bridges.mineflayer.pictures.compiled import SIGHT, bare, inner, kernel, one_at_a_time
+from bridges.mineflayer.pictures.compiled import RINGS, SIGHT, bare, inner, kernel, one_at_a_time
 from bridges.mineflayer.pictures.display import Over
 from bridges.mineflayer.pictures.frame import CLOUDS, draw
 from bridges.mineflayer.pictures.kernel import BODY
-from bridges.mineflayer.pictures.looks import WATER, WET_CROSS, Looks
+from bridges.mineflayer.pictures.looks import WATER, WET_CROSS, Book, Looks
 from bridges.mineflayer.pictures.models import cloud_map, parts_of
 
 # light --------------------------------------------------------------------------------------------
@@ -175,6 +175,10 @@ _NETHER_LIGHT = 0.25
 _LAMPS = _CURVE[None, :, None] * np.array((1.0, 0.9, 0.68))
 
 
+def _address(array: NDArray[Any]) -> int:
+    return int(array.__array_interface__["data"][0])
+
+
 class Scene:
     """The surroundings of one bot: blocks, bodies, the time of day.
 
@@ -192,7 +196,9 @@ class Scene:
         self.bodies = np.zeros((0, 8), np.float32)
         self._queue = np.zeros(0, np.int32)
         self.room = np.zeros(0)
-        self.ceiling = 0
+        self._tops = np.zeros((1, 1), np.int32)
+        self.sights = np.zeros(1, SIGHT)
+        self._placed: tuple[Any, Any] = (None, None)
         self.display: Mapping[str, Any] | None = None
         self.over: Over | None = None
 
@@ -216,6 +222,32 @@ class Scene:
         if len(changes) > 0:
             self._change(self.grid, changes)
 
+    def place(self, grid: Grid, book: Book) -> None:
+        """Notes the addresses of a grid and a book, which the scene keeps alive, in the record."""
+        if self._placed[0] is grid and self._placed[1] is book:
+            return
+        self._placed = (grid, book)
+        arrays: dict[str, NDArray[Any]] = {
+            "forms": grid.forms, "cells": grid.cells, "light": grid.light, "biomes": grid.biomes,
+            **book._asdict(), "tints": self.looks.tints, "clouds": _CLOUDS,
+        }  # fmt: skip
+        for name, array in arrays.items():
+            self.sights[name] = _address(array)
+
+    def ceilings(self, eye: NDArray[np.float64]) -> list[int]:
+        """Returns above which height all is air, up to each of ``RINGS`` from an eye and beyond.
+
+        Heights are in cells of the grid, and the cell above the highest block counts, in which the
+        ray leaves water.
+        """
+        x, z = int(eye[0]), int(eye[2])
+        reaches = [*RINGS, max(self._tops.shape)]
+        parts = (
+            self._tops[max(x - far, 0) : x + far + 1, max(z - far, 0) : z + far + 1]
+            for far in reaches
+        )
+        return [int(part.max()) + 1 for part in parts]
+
     def _fill(self, box: Mapping[str, Any]) -> None:
         wide, tall, deep = (int(n) for n in box["size"])
         self.origin = np.array(box["origin"], np.int64)
@@ -230,8 +262,9 @@ class Scene:
         cells[:] = len(self.looks)
         cells[1:-1, 1:-1, 1:-1] = blocks
         np.take(self.looks.forms, grid.cells, out=grid.forms)
-        solid = np.flatnonzero(blocks.any((0, 1)))
-        self.ceiling = int(solid[-1]) + 2 if len(solid) > 0 else 0
+        there = blocks[..., ::-1] != 0
+        self._tops = np.zeros(shape[:2], np.int32)
+        self._tops[1:-1, 1:-1] = np.where(there.any(2), tall + 1 - there.argmax(2), 0)
         heights = np.frombuffer(box["heights"], "<i2").reshape(wide, deep)
         inside = grid.heights.reshape(shape[:2])[1:-1, 1:-1]
         inside[:] = heights.astype(np.int32) + 1 - self.origin[1] + 1
@@ -253,7 +286,7 @@ class Scene:
         at = columns * grid.tall + place[:, 1]
         grid.cells[at] = changes[:, 3]
         grid.forms[at] = self.looks.forms[changes[:, 3]]
-        self.ceiling = max(self.ceiling, int(place[:, 1].max()) + 1)
+        np.maximum.at(self._tops, (place[:, 0], place[:, 2]), place[:, 1] + 1)
         heights = changes[:, 4] + 2 - int(self.origin[1])
         before = grid.heights[columns]
         grid.heights[columns] = heights
@@ -327,13 +360,7 @@ def _hour(scene: Scene, s: Any, wet: bool, open_sky: float, in_nether: bool) -> 
     return np.ascontiguousarray(np.maximum(shine, least).reshape(256, 3), np.float64)
 
 
-def _cell(grid: Grid, eye: NDArray[np.float64]) -> int:
-    x, y, z = (int(n) for n in eye)
-    return (x * grid.deep + z) * grid.tall + y
-
-
-def _is_wet(scene: Scene, grid: Grid, eye: NDArray[np.float64]) -> bool:
-    at = _cell(grid, eye)
+def _is_wet(scene: Scene, grid: Grid, at: int, eye: NDArray[np.float64]) -> bool:
     if grid.forms[at] not in {WATER, WET_CROSS}:
         return False
     top = float(scene.looks.book.tops[grid.cells[at]])
@@ -357,7 +384,10 @@ def _aim(scene: Scene, s: Any, eye: NDArray[np.float64], wet: bool) -> None:
     s["sun_x"], s["sun_y"] = -math.sin(turn), math.cos(turn)
     s["cloud_y"] = _CLOUD_HEIGHT - scene.eye[1]
     s["cloud_x"], s["cloud_z"] = scene.eye[0] % (12 * CLOUDS), scene.eye[2] % (12 * CLOUDS)
-    s["ceiling"] = scene.ceiling
+    s["far"] = 1.0 / s["fog_step"] + s["fog_from"]
+    s["grain"], s["per_tall"] = 16.0 / s["focal"], 1.0 / s["tall"]
+    for n, top in enumerate(scene.ceilings(eye)):
+        s[f"ceiling_{n}"] = top
 
 
 def render(
@@ -380,32 +410,27 @@ def render(
         raise ValueError(f"out must be ({height}, {width}, 3) in one piece, not {picture.shape}")
     if scene.room.size != height * width * BODY:
         scene.room = np.empty(height * width * BODY)
+        scene.sights["bodies"] = _address(scene.room)
     sizes = (grid.wide, grid.tall, grid.deep)
     eye = np.clip(scene.eye - scene.origin + 1, 1.0, np.array(sizes) - 1.001)
-    wet = _is_wet(scene, grid, eye)
-    sights = np.zeros(1, SIGHT)
-    s = sights[0]
+    x, y, z = map(int, eye.tolist())
+    at = (x * grid.deep + z) * grid.tall + y
+    wet = _is_wet(scene, grid, at, eye)
+    s = scene.sights[0]
     s["rows"], s["columns"] = height, width
     s["wide"], s["tall"], s["deep"] = sizes
-    sky = int(grid.light[_cell(grid, eye)]) >> 4
-    column = _cell(grid, eye) // grid.tall
-    in_nether = bool(scene.looks.in_nether[grid.biomes[column]])
-    shine = _hour(scene, s, wet, min(sky / 8.0, 1.0), in_nether)
+    light = int(grid.light[at])
+    in_nether = bool(scene.looks.in_nether[grid.biomes[at // grid.tall]])
+    shine = _hour(scene, s, wet, min((light >> 4) / 8.0, 1.0), in_nether)
     _aim(scene, s, eye, wet)
     parts = parts_of(scene.looks, scene.bodies)
     s["n_parts"] = len(parts)
-    arrays: dict[str, NDArray[Any]] = {
-        "forms": grid.forms, "cells": grid.cells, "light": grid.light, "biomes": grid.biomes,
-        **scene.looks.book._asdict(), "shine": shine, "tints": scene.looks.tints, "clouds": _CLOUDS,
-        "parts": parts, "bodies": scene.room, "picture": picture,
-    }  # fmt: skip
-    for name, array in arrays.items():
-        s[name] = array.ctypes.data
-    # `arrays` keeps the arrays alive to which the record points.
-    draw(sights, float(wet))
+    scene.place(grid, scene.looks.book)
+    s["shine"], s["parts"], s["picture"] = (_address(each) for each in (shine, parts, picture))
+    draw(scene.sights, float(wet))
     if scene.display is not None:
         scene.over = scene.over or Over(scene.looks)
-        scene.over.draw(scene.display, picture, shine[int(grid.light[_cell(grid, eye)])])
+        scene.over.draw(scene.display, picture, shine[light])
     return picture
 
 
