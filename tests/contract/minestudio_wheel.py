@@ -123,7 +123,7 @@ def windows():
         act(attack=1, sneak=int(down == 10))
         act()
     act(inventory=1)
-    _, info = act()
+    _, _, _, _, info = step(env)
     crafted = not info["isGuiOpen"] and ("oak_planks", 4) in items(info)
     report("(none)", "the cursor crafts planks", crafted)
     env.close()

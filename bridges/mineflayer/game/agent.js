@@ -7,6 +7,7 @@
  */
 const { Senses } = require('./observe/senses');
 const { Events } = require('./observe/events');
+const { Display } = require('./observe/display');
 const { Observer } = require('./observe');
 const { zero, walked } = require('./observe/signals');
 const { tablesOf } = require('./observe/tables');
@@ -41,6 +42,8 @@ class Agent {
     this.events = new Events(this, this.embedded);
     this.observer = new Observer(this);
     this.actor = makeActor(config.actions, this);
+    /** What lies over its picture, if that is wanted. */
+    this.display = config.rgb?.hud ? new Display(this) : null;
     this.lastPlace = bot.entity.position.clone();
     // It also spawns where it comes to from another dimension.
     let dead = false;
@@ -101,6 +104,7 @@ class Agent {
       this.end('fellOutOfWorld', `${this.name} fell out of the world`);
     }
     this.actor.tick?.();
+    this.display?.tick();
   }
 
   /** Returns the state of the agent's program. */

@@ -84,7 +84,14 @@ class Pointer {
 
   click(slot, button, mode) {
     const { id } = this.window;
-    this.queue(() => (this.window?.id === id ? this.bot.clickWindow(slot, button, mode) : undefined));
+    this.queue(() => {
+      if (this.window?.id !== id) return undefined;
+      const done = this.bot.clickWindow(slot, button, mode);
+      if (this.bot.supportFeature('transactionPacketExists')) return done;
+      // Later versions do not answer; mineflayer would wait for changes that need not come.
+      done.catch(() => {});
+      return undefined;
+    });
   }
 
   layout() {

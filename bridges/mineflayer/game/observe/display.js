@@ -51,6 +51,14 @@ class Display {
     this.close = () => { this.bot.swingArm = swingArm; };
   }
 
+  /** Called after every game tick: notes since when an item is eaten or drunk. */
+  tick() {
+    const { bot, agent } = this;
+    const item = bot.heldItem;
+    const eats = bot.usingHeldItem && item && (item.name in bot.registry.foodsByName || item.name.endsWith('potion'));
+    this.usedSince = eats ? this.usedSince ?? agent.tick() : null;
+  }
+
   /** Returns the display now, as a plain map of numbers, texts and Buffers. */
   look() {
     const { bot, agent } = this;
@@ -58,8 +66,6 @@ class Display {
     const held = bot.quickBarSlot ?? 0;
     const { level, progress } = bot.experience;
     const item = slots[HOTBAR + held];
-    const eats = bot.usingHeldItem && item && (item.name in bot.registry.foodsByName || item.name.endsWith('potion'));
-    this.usedSince = eats ? this.usedSince ?? agent.tick() : null;
     const shield = [item, slots[OFF_HAND]].some((each) => each?.name === 'shield');
     return {
       bar: stacks([...slots.slice(HOTBAR, HOTBAR + 9), slots[OFF_HAND]]),

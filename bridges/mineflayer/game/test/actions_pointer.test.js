@@ -6,6 +6,8 @@ const { begin, play, playUntil, countOf } = require('./actions_help');
 const { MOUSE_KEYS } = require('../actions/human');
 const { PIXELS } = require('../actions/pointer');
 const { Display } = require('../observe/display');
+const { makeGameWorld } = require('../gameworld');
+const { replay } = require('../snapshot');
 
 const row = (held = [], [down, right] = [0, 0]) => {
   for (const key of held) assert.ok(MOUSE_KEYS.includes(key), key);
@@ -261,4 +263,19 @@ test('pickItem takes the block that is looked at into the hand', async () => {
   await press(world, ['pickItem']);
   assert.deepStrictEqual([world.bots[0].heldItem?.name, world.bots[0].heldItem?.count], ['oak_log', 3]);
   world.close();
+});
+
+test('a restored world shows the same window, cursor and swing of the arm', async () => {
+  const rgb = { width: 128, height: 128, hud: true };
+  const items = [{ name: 'oak_log', count: 3, slot: null }, { name: 'golden_apple', count: 1, slot: null }];
+  const look = (world) => world.run(() => world.agents[0].display.look());
+  for (const steps of [['attack'], ['inventory', '', 'attack', ''], ['hotbar.2', 'use', 'use', 'use']]) {
+    const world = await begin({ actions: 'mouse', rgb }, { items });
+    for (const key of steps) await play(world, row(key === '' ? [] : [key], [3, 2]));
+    const again = await replay(makeGameWorld, world.config, world.snapshot());
+    assert.deepStrictEqual(look(again), look(world), steps.join(' '));
+    const { swing, window, eating } = look(world);
+    assert.ok(swing < 1 || window !== null || eating > 0, steps.join(' '));
+    for (const each of [world, again]) each.close();
+  }
 });
