@@ -42,7 +42,8 @@ def solve(document: Mapping[str, Any]) -> Solution:
     have = given(document)
     steps = _steps(document.get("evaluator") or _EMPTY, have)
     if steps is None:
-        return Solution()
+        said = _planned(document.get("evaluator") or _EMPTY, have)
+        return Solution("plan", tuple(said)) if said else Solution()
     code = f"const STEPS = {json.dumps(steps)};\n{read_part('walk')}{read_part('atomic')}"
     actions = {KIND: np.array([NEW], np.int64), CODE: np.array([code], object)}
     said = tuple(" ".join(map(str, step)) for step in steps)
@@ -65,6 +66,22 @@ def _steps(goal: Mapping[str, Any], have: Supplies) -> list[Step] | None:
         if steps:
             return steps
     return None
+
+
+def _planned(goal: Mapping[str, Any], have: Supplies) -> list[str] | None:
+    """Steps in words that follow from the rules, of goals that no program plays as a whole."""
+    parts = [_planned(part, have) for part in goal.get("parts", ())]
+    if goal.get("name") == "or":
+        return next((part for part in parts if part), None)
+    if parts:
+        return [step for part in parts if part for step in part] if all(parts) else None
+    steps = _steps(goal, have)
+    if steps:
+        return [" ".join(map(str, step)) for step in steps]
+    if goal.get("statistic", goal.get("kind")) not in ("craft_item", "pickup", "item"):
+        return None
+    ways = (plan(str(name), 1, have, make=True) for name in goal.get("names", ()))
+    return next((way for way in ways if way), None)
 
 
 def _craft(name: str, count: int, have: Supplies) -> list[Step] | None:

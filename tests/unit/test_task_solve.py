@@ -41,6 +41,14 @@ def test_a_goal_without_its_means_is_not_shown():
     assert solve({}).kind == ""
 
 
+def test_what_no_program_plays_may_follow_from_the_rules():
+    offer = 'Recipes:[{buy:{id:"emerald",Count:2b},sell:{id:"bread",Count:1b}}]'
+    commands = ["/give @s emerald 4", f"/summon villager ~2 ~ ~ {{Offers:{{{offer}}}}}"]
+    goal = {"name": "minecraft_reach", "kind": "item", "names": ["bread"]}
+    found = solve({"evaluator": goal, "options": {"commands": commands}})
+    assert (found.kind, found.steps) == ("plan", ("buy bread of a villager",))
+
+
 def test_composed_goals_are_played_one_after_the_other():
     parts = [make("atomic/eat_bread", 5), make("atomic/create_a_garden", 5), make("atomic/jump", 5)]
     assert solve(compose("and", [parts[0], parts[2]])).steps == ("eat bread", "press ['jump'] 240")
