@@ -42,8 +42,8 @@ def solve(document: Mapping[str, Any]) -> Solution:
     have = given(document)
     steps = _steps(document.get("evaluator") or _EMPTY, have)
     if steps is None:
-        said = _planned(document.get("evaluator") or _EMPTY, have)
-        return Solution("plan", tuple(said)) if said else Solution()
+        way = _planned(document.get("evaluator") or _EMPTY, have)
+        return Solution("plan", tuple(way)) if way else Solution()
     code = f"const STEPS = {json.dumps(steps)};\n{read_part('walk')}{read_part('atomic')}"
     actions = {KIND: np.array([NEW], np.int64), CODE: np.array([code], object)}
     said = tuple(" ".join(map(str, step)) for step in steps)
