@@ -116,7 +116,6 @@ def test_the_request_names_what_is_valid():
 
 
 @pytest.mark.process
-@pytest.mark.slow
 @pytest.mark.skipif(bool(packages_problem()), reason="run `make mineflayer`")
 def test_the_trial_is_played_in_the_game(tmp_path):
     _, _, report = run(tmp_path, GOOD, more=("--play",))
