@@ -30,7 +30,7 @@ from rollout.judge.judge import judge
 from rollout.judge.ratings import read_mcu_file, read_ratings
 from rollout.judge.replies import TITLES, read_reply, scores_of
 from rollout.judge.rubric import load_rubric
-from rollout.judge.sources import chosen_steps, task_of_video
+from rollout.judge.sources import chosen_steps, open_source, task_of_video
 from rollout.testing.chat_server import ChatServer, Scripted
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -265,6 +265,15 @@ def videos(tmp_path_factory):
     (folder / "mine_dirt_7.mp4").write_bytes(whole[: len(whole) // 2])
     write_video(folder / "wave_0.mp4", [np.zeros((48, 64, 3), np.uint8)] * 5, 30.0)
     return folder
+
+
+def test_the_videos_of_an_evaluation_are_of_its_task(tmp_path):
+    (tmp_path / "videos").mkdir()
+    (tmp_path / "summary.json").write_text('{"protocol": {"task": "hunt_sheep"}}')
+    file = tmp_path / "videos" / "chance-test-sampled-best1-state3-0.mp4"
+    write_video(file, [np.zeros((48, 64, 3), np.uint8)] * 5, 20.0)
+    [clip] = open_source(str(tmp_path), FramesConfig(), "", None).clips
+    assert (clip.name, clip.task, clip.length) == (file.name, "hunt_sheep", 5)
 
 
 @pytest.fixture
