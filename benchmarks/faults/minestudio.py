@@ -1,15 +1,16 @@
 """MineStudio on our engine: its callbacks, MCU's tasks, and engines that are killed or fall silent.
 
-Three parts, each of which keeps its figures in ``results/minestudio.json``; the report has all:
+Four parts, each of which keeps its figures in ``results/minestudio.json``; the report has all:
 
 callbacks: what each callback of the unchanged wheel does, as ``tests/contract/minestudio_wheel.py``
-    sees it, and what its own code does when its engine dies or does not answer.
-tasks: ten of its task files by MCU's loop, a thousand steps in all, in two processes.
+    sees it.
+faults: what its own code does when its engine dies or does not answer.
+tasks: a thousand steps of ten of its task files by MCU's loop, in two processes.
 kills: episodes of the bridge while its engines are killed or stopped in mid-step.
 
 Needs Node and ``gamut env make minestudio``; run from the root of the repository:
 
-    .venv/bin/python -m benchmarks.faults.minestudio callbacks tasks kills --save
+    .venv/bin/python -m benchmarks.faults.minestudio callbacks faults tasks kills --save
 """
 
 from __future__ import annotations
@@ -91,7 +92,7 @@ def in_wheel(script: Path, *given: str, timeout_s: float) -> Iterator[dict[str, 
         python = environment_folder("minestudio") / "bin" / "python"
         with output.open("w") as file:  # no pipe: MineStudio's daemon would keep it open
             done = subprocess.run(
-                [python, script, folder, *given],
+                [python, "-P", script, folder, *given],
                 cwd=folder, stdin=subprocess.DEVNULL, stdout=file, stderr=file, check=False,
                 timeout=timeout_s,
                 env={**os.environ, "MINESTUDIO_DIR": found["MINESTUDIO_DIR"], "PATH": path,
@@ -104,8 +105,13 @@ def in_wheel(script: Path, *given: str, timeout_s: float) -> Iterator[dict[str, 
 
 
 def callbacks() -> list[dict[str, Any]]:
-    """Returns what was seen of each callback, and of the end of an engine."""
-    return [*in_wheel(CALLBACKS, timeout_s=2400), *in_wheel(TASKS, "faults", timeout_s=1200)]
+    """Returns what was seen of each callback."""
+    return [*in_wheel(CALLBACKS, timeout_s=2400)]
+
+
+def faults() -> list[dict[str, Any]]:
+    """Returns what MineStudio's own code does at the end of an engine, and without a terminal."""
+    return [*in_wheel(TASKS, "faults", timeout_s=1200)]
 
 
 def tasks() -> list[dict[str, Any]]:
@@ -117,7 +123,7 @@ def tasks() -> list[dict[str, Any]]:
 def report(figures: dict[str, Any]) -> str:
     """Returns the text of the report."""
     text = ""
-    if found := figures.get("callbacks"):
+    if found := [*figures.get("callbacks", []), *figures.get("faults", [])]:
         rows = [[each["callback"], each["effect"], "yes" if each["seen"] else "**no**"]
                 for each in found]  # fmt: skip
         text += "\n## Callbacks of the unchanged wheel 1.1.6\n\n"
@@ -152,7 +158,7 @@ def report(figures: dict[str, Any]) -> str:
 def main() -> None:
     """Runs the chosen parts and writes the report."""
     parser = arguments(__doc__)
-    parts = {"callbacks": callbacks, "tasks": tasks, "kills": kills}
+    parts = {"callbacks": callbacks, "faults": faults, "tasks": tasks, "kills": kills}
     parser.add_argument("parts", nargs="*", choices=[*parts, []], help="what to measure")
     asked = parser.parse_args()
     figures = json.loads(FIGURES.read_text()) if FIGURES.exists() else {}

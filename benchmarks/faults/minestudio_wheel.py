@@ -15,7 +15,7 @@ import numpy as np
 from minestudio.simulator import MinecraftSim, callbacks
 
 SIZE = (128, 72)
-STEPS = 100
+STEPS = 1000
 NAMES = (
     *("build_gate", "build_pillar", "collect_wood", "combat_spider", "hunt_a_sheep"),
     *("craft_the_crafting_table", "mine_dirt", "plant_wheats", "sleep_in_bed", "use_bow"),
