@@ -84,14 +84,13 @@ def bare(array: Any) -> Any:
 _ARRAYS = (
     "forms", "cells", "light", "biomes",  # of the grid
     "tiles", "box_at", "boxes", "tops", "emission", "opacity", "atlas",  # of the book
-    "shine", "tints", "clouds", "parts", "bodies", "picture",
+    "ceilings", "shine", "tints", "clouds", "parts", "bodies", "picture",
 )  # fmt: skip
 _WHOLE = ("wide", "deep", "tall", "columns", "rows", "n_parts", "pixel", "face")
 _VIEW = (
     "eye_x", "eye_y", "eye_z", "ahead_x", "ahead_y", "ahead_z", "right_x", "right_z",
     "up_x", "up_y", "up_z", "focal", "fog_from", "fog_step", "sun_x", "sun_y", "day", "clear",
     "cloud_y", "cloud_x", "cloud_z", "drowned", "far", "grain", "per_tall",
-    *(f"ceiling_{n}" for n in range(4)),
 )  # fmt: skip
 _COLOURS = tuple(
     f"{what}_{part}" for what in ("fog", "top", "glare", "deep_water") for part in "rgb"
@@ -112,11 +111,10 @@ SIGHT = np.dtype(
 """Addresses; sizes of the grid (``wide``, ``deep``, ``tall``) and of the picture (``columns``,
 ``rows``); the view: places in cells of the grid with its border, ``ahead``, ``right``, ``up`` the
 axes of the camera, ``focal`` pixels per block one block ahead, ``far`` where the fog hides all,
-``grain`` texels per pixel one block ahead, ``per_tall`` 1 / ``tall``, ``ceiling_0``.. above which
-all is air in each of the ``RINGS``; colours of the hour; the ray in hand: ``dx``.. per block ahead,
-``gap_y`` blocks ahead per layer, ``stretch`` its length per block ahead, ``short`` 1 / that,
-``red``.. what it has seen so far, ``share`` what is still to come, ``wet`` 1 in water, ``under`` 1
-if it was lost where no sky is."""
+``grain`` texels per pixel one block ahead, ``per_tall`` 1 / ``tall``; colours of the hour; the ray
+in hand: ``dx``.. per block ahead, ``gap_y`` blocks ahead per layer, ``stretch`` its length per
+block ahead, ``short`` 1 / that, ``red``.. what it has seen so far, ``share`` what is to come,
+``wet`` 1 in water, ``under`` 1 if it was lost where no sky is."""
 
 u1: Any = reader("u1", _TYPES.int64)
 u2: Any = reader("u2", _TYPES.int64)

@@ -232,6 +232,19 @@ def end_on_body(s: Any) -> None:
 
 
 @inner
+def start_of(s: Any) -> float:
+    """Returns how far a ray downwards goes before it is as low as any block around it."""
+    level = max(abs(s.dx), abs(s.dz))
+    at = (8 if s.dx > 0.0 else 0) + (4 if s.dz > 0.0 else 0)
+    t = max(1.0 - f8(s.ceilings, at), 0.0) * s.gap_y
+    for n in range(3):
+        if t * level < RINGS[n]:
+            break
+        t = max(max(1.0 - f8(s.ceilings, at + n + 1), 0.0) * s.gap_y, RINGS[n] / level)
+    return 0.999 * t  # type: ignore[no-any-return] # compiled
+
+
+@inner
 def reach_of(s: Any, nearest: float) -> float:
     """Returns where the ray can meet nothing more: in the fog, behind a body, above all blocks."""
     stop = min(s.far * s.short, nearest)
@@ -239,13 +252,14 @@ def reach_of(s: Any, nearest: float) -> float:
         return stop  # type: ignore[no-any-return] # compiled
     # From the outermost ring: above its blocks where the ray enters it, it meets none of them.
     level = max(abs(s.dx), abs(s.dz))
-    over = s.ceiling_0 - s.eye_y
-    if (s.ceiling_3 - s.eye_y) * level > s.dy * RINGS[2]:
-        over = s.ceiling_3 - s.eye_y
-    elif (s.ceiling_2 - s.eye_y) * level > s.dy * RINGS[1]:
-        over = s.ceiling_2 - s.eye_y
-    elif (s.ceiling_1 - s.eye_y) * level > s.dy * RINGS[0]:
-        over = s.ceiling_1 - s.eye_y
+    at = (8 if s.dx > 0.0 else 0) + (4 if s.dz > 0.0 else 0)
+    over = f8(s.ceilings, at + 3)
+    if over * level <= s.dy * RINGS[2]:
+        over = f8(s.ceilings, at + 2)
+        if over * level <= s.dy * RINGS[1]:
+            over = f8(s.ceilings, at + 1)
+            if over * level <= s.dy * RINGS[0]:
+                over = f8(s.ceilings, at)
     return min(stop, max(over, 0.0) * s.gap_y)  # type: ignore[no-any-return] # compiled
 
 
@@ -253,7 +267,12 @@ def reach_of(s: Any, nearest: float) -> float:
 def trace(s: Any) -> bool:
     """Follows the current ray; returns whether it met something; otherwise it reaches the sky."""
     eye_x, eye_y, eye_z, dx, dy, dz = s.eye_x, s.eye_y, s.eye_z, s.dx, s.dy, s.dz
-    x, y, z = int(eye_x), int(eye_y), int(eye_z)
+    nearest = f8(s.bodies, s.pixel) if s.n_parts > 0 else NOWHERE
+    stop = reach_of(s, nearest)
+    t = 0.0
+    if dy < 0.0 and s.wet == 0.0:
+        t = min(start_of(s), stop)
+    x, y, z = int(eye_x + dx * t), int(eye_y + dy * t), int(eye_z + dz * t)
     gap_x = 1.0 / max(abs(dx), 1e-12)
     gap_y = s.gap_y
     gap_z = 1.0 / max(abs(dz), 1e-12)
@@ -264,9 +283,7 @@ def trace(s: Any) -> bool:
     jump_x, jump_y, jump_z = row if dx > 0 else -row, 1 if dy > 0 else -1, tall if dz > 0 else -tall
     face_x, face_y, face_z = 1 if dx > 0 else 0, 3 if dy > 0 else 2, 5 if dz > 0 else 4
     at = before = x * row + z * tall + y
-    face, t = -1, 0.0
-    nearest = f8(s.bodies, s.pixel) if s.n_parts > 0 else NOWHERE
-    stop = reach_of(s, nearest)
+    face = -1
     through = WATER if s.wet > 0.0 else AIR
     while t < stop:
         form = u1(forms, at)

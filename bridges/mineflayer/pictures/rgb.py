@@ -234,19 +234,20 @@ class Scene:
         for name, array in arrays.items():
             self.sights[name] = _address(array)
 
-    def ceilings(self, eye: NDArray[np.float64]) -> list[int]:
-        """Returns above which height all is air, up to each of ``RINGS`` from an eye and beyond.
+    def ceilings(self, eye: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Returns above which height all is air, in blocks above an eye, ``(2, 2, 4)``.
 
-        Heights are in cells of the grid, and the cell above the highest block counts, in which the
-        ray leaves water.
+        That is towards lower and higher x, lower and higher z, up to each of ``RINGS`` and beyond.
+        The cell above the highest block counts, in which a ray leaves water.
         """
         x, z = int(eye[0]), int(eye[2])
-        reaches = [*RINGS, max(self._tops.shape)]
-        parts = (
-            self._tops[max(x - far, 0) : x + far + 1, max(z - far, 0) : z + far + 1]
-            for far in reaches
-        )
-        return [int(part.max()) + 1 for part in parts]
+        found = np.empty((2, 2, len(RINGS) + 1))
+        for n, far in enumerate((*RINGS, max(self._tops.shape))):
+            for i, along in enumerate((slice(max(x - far, 0), x + 1), slice(x, x + far + 1))):
+                for j, aside in enumerate((slice(max(z - far, 0), z + 1), slice(z, z + far + 1))):
+                    found[i, j, n] = self._tops[along, aside].max()
+        found += 1.0 - eye[1]
+        return found
 
     def _fill(self, box: Mapping[str, Any]) -> None:
         wide, tall, deep = (int(n) for n in box["size"])
@@ -386,8 +387,6 @@ def _aim(scene: Scene, s: Any, eye: NDArray[np.float64], wet: bool) -> None:
     s["cloud_x"], s["cloud_z"] = scene.eye[0] % (12 * CLOUDS), scene.eye[2] % (12 * CLOUDS)
     s["far"] = 1.0 / s["fog_step"] + s["fog_from"]
     s["grain"], s["per_tall"] = 16.0 / s["focal"], 1.0 / s["tall"]
-    for n, top in enumerate(scene.ceilings(eye)):
-        s[f"ceiling_{n}"] = top
 
 
 def render(
@@ -423,10 +422,13 @@ def render(
     in_nether = bool(scene.looks.in_nether[grid.biomes[at // grid.tall]])
     shine = _hour(scene, s, wet, min((light >> 4) / 8.0, 1.0), in_nether)
     _aim(scene, s, eye, wet)
-    parts = parts_of(scene.looks, scene.bodies)
+    parts, ceilings = parts_of(scene.looks, scene.bodies), scene.ceilings(eye)
     s["n_parts"] = len(parts)
     scene.place(grid, scene.looks.book)
-    s["shine"], s["parts"], s["picture"] = (_address(each) for each in (shine, parts, picture))
+    for name, array in (
+        ("shine", shine), ("parts", parts), ("ceilings", ceilings), ("picture", picture),
+    ):  # fmt: skip
+        s[name] = _address(array)
     draw(scene.sights, float(wet))
     if scene.display is not None:
         scene.over = scene.over or Over(scene.looks)
