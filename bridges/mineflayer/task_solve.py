@@ -13,11 +13,12 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from bridges.mineflayer.atomic_rows import facts, of_game, tables
-from bridges.mineflayer.oracle import read_part
+from bridges.mineflayer.oracle import program, read_part
 from bridges.mineflayer.spaces import CODE, KIND, NEW
 from bridges.mineflayer.task_check import given
 from bridges.mineflayer.task_plan import Supplies, plan, tool_for
 from rollout.api import Solution
+from rollout.errors import InputError
 
 Step: TypeAlias = list[Any]
 
@@ -39,15 +40,28 @@ _EMPTY: Mapping[str, Any] = {}
 
 def solve(document: Mapping[str, Any]) -> Solution:
     """Returns evidence that a task can be solved; see ``rollout.api.TaskTools``."""
-    have = given(document)
-    steps = _steps(document.get("evaluator") or _EMPTY, have)
+    have, goal = given(document), document.get("evaluator") or _EMPTY
+    if str(goal.get("name", "")).startswith("mineland_"):
+        return _of_mineland(str(document.get("name", "")))
+    steps = _steps(goal, have)
     if steps is None:
-        way = _planned(document.get("evaluator") or _EMPTY, have)
+        way = _planned(goal, have)
         return Solution("plan", tuple(way)) if way else Solution()
     code = f"const STEPS = {json.dumps(steps)};\n{read_part('walk')}{read_part('atomic')}"
+    return _played(code, tuple(" ".join(map(str, step)) for step in steps))
+
+
+def _played(code: str, steps: tuple[str, ...]) -> Solution:
     actions = {KIND: np.array([NEW], np.int64), CODE: np.array([code], object)}
-    said = tuple(" ".join(map(str, step)) for step in steps)
-    return Solution("oracle", said, {"actions": "code"}, actions)
+    return Solution("oracle", steps, {"actions": "code"}, actions)
+
+
+def _of_mineland(name: str) -> Solution:
+    """The program of a task of MineLand's grammar, if there is one."""
+    try:
+        return _played(program(name), (f"the program of {name}",))
+    except InputError:
+        return Solution()
 
 
 def _steps(goal: Mapping[str, Any], have: Supplies) -> list[Step] | None:

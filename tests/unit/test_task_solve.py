@@ -5,6 +5,7 @@ import pytest
 from bridges.mineflayer.atomic import atomic_tasks, make
 from bridges.mineflayer.spaces import CODE, MOST_CODE
 from bridges.mineflayer.task_compose import compose
+from bridges.mineflayer.task_documents import MinelandTasks
 from bridges.mineflayer.task_solve import solve
 
 STEPS = {
@@ -47,6 +48,12 @@ def test_what_no_program_plays_may_follow_from_the_rules():
     goal = {"name": "minecraft_reach", "kind": "item", "names": ["bread"]}
     found = solve({"evaluator": goal, "options": {"commands": commands}})
     assert (found.kind, found.steps) == ("plan", ("buy bread of a villager",))
+
+
+def test_tasks_of_mineland_have_their_programs():
+    make_one = MinelandTasks().document
+    assert solve(make_one("harvest_1_oak_log")).steps == ("the program of harvest_1_oak_log",)
+    assert solve(make_one("creative_a_house")).kind == ""
 
 
 def test_composed_goals_are_played_one_after_the_other():
