@@ -58,6 +58,7 @@ def prompt(difficulty: str) -> str:
 def parse(goal: str, answer: str, difficulty: str, ticks_per_step: int) -> TaskDraft:
     """Returns the task that an answer describes; without a document if it cannot be read."""
     name = "_".join(re.findall(r"[a-z0-9]+", goal.lower()))[:80] or "task"
+    name += "_hard" * (difficulty == "hard")
     found = _BLOCK.findall(answer)
     text = found[-1] if found else answer
     try:

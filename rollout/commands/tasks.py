@@ -150,9 +150,9 @@ def _generate(config: BridgeConfig, given: argparse.Namespace) -> int:
             write_atomically(folder / f"{document['name']}.yaml", dump_yaml(document))
         why = "" if each.usable or not each.problems else f": {each.problems[0].problem}"
         tell(f"{each.goal}: {', '.join(each.passed) or 'nothing passed'}{why}")
-    about = {"model": given.model, "shares": shares(found), "spent": client.spent.price_text()}
-    whole = {**about, "tasks": [each.describe() for each in found]}
-    write_atomically(folder / "generated.json", json.dumps(whole, indent=2) + "\n")
+        about = {"model": given.model, "shares": shares(found), "spent": client.spent.price_text()}
+        whole = {**about, "tasks": [done.describe() for done in found]}
+        write_atomically(folder / "generated.json", json.dumps(whole, indent=2) + "\n")
     tell("\n".join(f"{stage}: {row['last']:.0%} (first answer {row['first']:.0%})"
                    for stage, row in shares(found).items()))  # fmt: skip
     return DONE if all(each.usable for each in found) else ENDED_SHORT
@@ -177,14 +177,15 @@ def _tools(bridge: Bridge) -> TaskTools:
 
 def _check(config: BridgeConfig, given: argparse.Namespace) -> int:
     bridge = config.build()
-    checked = [
-        check_task(config, bridge, each, begin=given.begin or given.play, play=given.play)
-        for each in _targets(bridge, given.tasks)
-    ]
-    if given.json:
-        tell(json.dumps([each.describe() for each in checked], indent=2))
-    else:
-        tell("\n".join(_lines(checked)))
+    checked = []
+    for each in _targets(bridge, given.tasks):
+        begin = given.begin or given.play
+        checked.append(check_task(config, bridge, each, begin=begin, play=given.play))
+        if not given.json:
+            for line in _lines(checked[-1]):
+                tell(line)
+    described = [each.describe() for each in checked]
+    tell(json.dumps(described, indent=2) if given.json else _summary(checked))
     return DONE if all(each.playable for each in checked) else ENDED_SHORT
 
 
@@ -274,22 +275,26 @@ def _targets(bridge: Bridge, given: Iterable[str]) -> Iterator[str]:
             yield each
 
 
-def _lines(checked: Sequence[Checked]) -> Iterator[str]:
-    for each in checked:
-        for problem in each.problems:
-            place = f"{each.name}:{problem.line}" if problem.line else each.name
-            said = problem.problem.removeprefix(f"{each.name}: ")
-            yield ": ".join(filter(None, (place, problem.given, said)))
-            if problem.repair:
-                yield f"    repaired: {problem.repair}"
+def _lines(checked: Checked) -> Iterator[str]:
+    for problem in checked.problems:
+        place = f"{checked.name}:{problem.line}" if problem.line else checked.name
+        said = problem.problem.removeprefix(f"{checked.name}: ")
+        yield ": ".join(filter(None, (place, problem.given, said)))
+        if problem.repair:
+            yield f"    repaired: {problem.repair}"
+    if checked.shown == "lost":
+        yield f"{checked.name}: the program of the bridge did not win"
+
+
+def _summary(checked: Sequence[Checked]) -> str:
     fine = sum(not each.problems for each in checked)
     repaired = sum(bool(each.problems) and each.playable for each in checked)
-    yield (
-        f"{len(checked)} tasks: {fine} without a problem, {repaired} repaired, "
-        f"{len(checked) - fine - repaired} with problems that have no repair"
-    )
     shown = Counter(each.shown or "not shown" for each in checked)
-    yield "can be solved: " + ", ".join(f"{count} {how}" for how, count in shown.most_common())
+    return (
+        f"{len(checked)} tasks: {fine} without a problem, {repaired} repaired, "
+        f"{len(checked) - fine - repaired} with problems that have no repair\n"
+        f"can be solved: " + ", ".join(f"{count} {how}" for how, count in shown.most_common())
+    )
 
 
 def _count(text: str) -> int:

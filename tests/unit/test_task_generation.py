@@ -87,7 +87,7 @@ def test_a_goal_may_be_a_task_and_its_replies_are_kept(tmp_path, begins):
     for _ in range(2):
         _, asked, _ = run(tmp_path, GOOD, goal="atomic/craft_bread", more=("--difficulty", "hard"))
     assert asked == []
-    assert (tmp_path / "new" / "craft_bread_at_a_crafting_table.yaml").exists()
+    assert (tmp_path / "new" / "craft_bread_at_a_crafting_table_hard.yaml").exists()
 
 
 @pytest.mark.parametrize(
