@@ -194,7 +194,7 @@ def write_report(summary: Mapping[str, Any]) -> str:
         usage=usage,
         usd=Usage(**{**usage, "usd": usage["usd"] or 0.0}).price_text(),
         cut=cut_note(summary),
-        text=_text,
+        text=figure_text,
     )
 
 
@@ -211,11 +211,12 @@ def cut_note(summary: Mapping[str, Any]) -> str:
     )
 
 
-def _text(value: Any) -> str:
+def figure_text(value: Any) -> str:
+    """Returns a figure of a report, a list or a mapping of figures, as text."""
     if isinstance(value, Mapping):
-        return ", ".join(f"{key} {_text(each)}" for key, each in value.items())
+        return ", ".join(f"{key} {figure_text(each)}" for key, each in value.items())
     if isinstance(value, list | tuple):
-        return f"[{', '.join(_text(each) for each in value)}]"
+        return f"[{', '.join(figure_text(each) for each in value)}]"
     if isinstance(value, float):
         return "unknown" if math.isnan(value) else f"{value:.3g}"
     return "unknown" if value is None else str(value)

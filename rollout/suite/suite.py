@@ -35,6 +35,7 @@ from rollout.judge.config import JudgeConfig
 from rollout.judge.criteria import GENERATE
 from rollout.judge.judge import VERDICTS, checked, judge, rules_of
 from rollout.judge.rubric import Rubric, load_rubric
+from rollout.observe.lineage import Results
 from rollout.observe.logs import set_up_logging
 from rollout.observe.progress import share
 from rollout.observe.run_files import SUMMARY, read_json
@@ -187,6 +188,7 @@ class _Suite:
             missing=self._missing,
         )
         write_atomically(run.path / REPORT, write_report(summary, tables))
+        self._job.lineage.add("made", Results(run.path, (SUMMARY, REPORT)))
         return f"{sum(each.count for each in found.values())} episodes of {len(found)} cells"
 
     def _protocol(self) -> dict[str, Any]:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rollout.evaluate.statistics import Estimate, Intervals, one_player, wilson
+from rollout.judge.report import figure_text
 from rollout.judge.rubric import Rubric
 from rollout.reports import render, table
 from rollout.suite.config import Cell
@@ -209,6 +210,7 @@ def write_report(summary: Mapping[str, Any], tables: Tables) -> str:
         tasks=drawn(("difficulty", "task", "player"), found["tasks"]),
         change=drawn(("player", "task", "from", "to"), found["change"]) if found["change"] else "",
         machine=_machine(summary["judge"]),
+        text=figure_text,
         usage=summary["usage"],
     )
 
