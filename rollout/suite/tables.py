@@ -129,7 +129,11 @@ class Tables:
                 found = {name: self.estimate(name, **chosen) for name in self.columns}
                 count = len(self.values(_SUCCESS, **chosen))
                 if count:
-                    rows.append({**chosen, "episodes": count, **found})
+                    tasks = sum(
+                        (cell.difficulty, cell.player) == (difficulty, player) and each.count > 0
+                        for cell, each in self._found.items()
+                    )
+                    rows.append({**chosen, "tasks": tasks, "episodes": count, **found})
         return rows
 
     def by_task(self) -> list[dict[str, Any]]:
@@ -197,7 +201,7 @@ def write_report(summary: Mapping[str, Any], tables: Tables) -> str:
 
     players = {
         difficulty: drawn(
-            ("player", "episodes"),
+            ("player", "tasks", "episodes"),
             [row for row in found["players"] if row["difficulty"] == difficulty],
         )
         for difficulty in tables.difficulties
