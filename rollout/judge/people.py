@@ -214,7 +214,8 @@ class People(AbstractContextManager["People"]):
                 for key, scores in of.items()
                 for criterion, value in scores.items()
             ]
-        return alphas(ratings)
+        found = alphas(ratings)
+        return {name: found[name] for name in self._rubric.criteria if name in found}
 
     def close(self) -> None:
         """Closes the file. Idempotent."""
