@@ -70,7 +70,8 @@ const PAINTED = [[0, 1], [-1, 0], [0, -1], [1, 0]];
 function seePaintings(bot) {
   const Entity = require('prismarine-entity')(bot.registry);
   bot._client.on('spawn_entity_painting', ({ entityId, entityUUID, title, location, direction }) => {
-    const { id, category, displayName, width, height } = bot.registry.entitiesByName.painting;
+    // 1.8 to 1.10 have no such kind in minecraft-data.
+    const { id, category, displayName, width = 0.5, height = 0.5 } = bot.registry.entitiesByName.painting ?? {};
     const [dx, dz] = PAINTED[direction] ?? [0, 0];
     const entity = Object.assign(new Entity(entityId), {
       uuid: entityUUID, type: 'other', name: 'painting', displayName, entityType: id, kind: category,
