@@ -156,7 +156,7 @@ class Manifest:
 
     @cached_property
     def stored(self) -> tuple[Column, ...]:
-        """Every column of the files, in order: ``columns``, with two for each stack of frames."""
+        """Columns of the files in order, those of ``columns`` with two for each stack of frames."""
         stacks = self.frame_stacks
         columns = [stacks[c.name].newest if c.name in stacks else c for c in self.columns]
         return (*columns, *(stack.older for stack in stacks.values()))

@@ -133,7 +133,7 @@ class Dataset(AbstractContextManager["Dataset"]):
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of the contents, made from the digests of the shards: no row is read."""
+        """SHA-256 of the contents, made from the digests of the shards; no row is read."""
         alone = replace(self.manifest, sessions=(), damaged=())
         digest = hashlib.sha256(alone.to_json(indent=None).encode())
         for number in self._numbers:
