@@ -37,9 +37,13 @@ settings.load_profile("gamut")
 def logging_as_before() -> Iterator[None]:
     """Undoes the log of a script that a test called, whose level would silence this one."""
     root, ours = logging.getLogger(), map(logging.getLogger, ("rollout", "policies", "bridges"))
+    for handler in root.handlers[:]:  # a fixture of a module may have called a script, too
+        if type(handler).__module__ == "rollout.observe.logs":
+            root.removeHandler(handler)
+            handler.close()
     handlers = root.handlers[:]
     for logger in ours:
-        logger.setLevel(logging.NOTSET)  # a fixture of a module may have called a script, too
+        logger.setLevel(logging.NOTSET)
     yield
     for handler in root.handlers[:]:
         if handler not in handlers:

@@ -317,6 +317,7 @@ OWN = ("rollout/configuration/sections.py",)
 DEADLINES = [each.name for each in fields(Deadlines)]
 READ_BY = {
     "isolation": OWN,  # as plays_in_process()
+    "python": GAMES,
     "restarts": GAMES,
     "failure_rate": GAMES,
     "actor_restarts": ("rollout/host/ray_fleet.py", "rollout/train/rllib/runners.py"),
