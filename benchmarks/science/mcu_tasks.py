@@ -74,6 +74,8 @@ class Copy:
 def read(source: str, folder: Path | None) -> Copy:
     """Returns a copy; without a folder an empty one."""
     paths = mcu.find_files(str(folder)) if folder else {}
+    if folder and not paths:
+        raise SystemExit(f"no task file of {source} in {folder}")
     return Copy(source, {name: mcu.read_file(path) for name, path in paths.items()})
 
 
