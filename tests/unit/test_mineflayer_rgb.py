@@ -8,6 +8,7 @@ import pytest
 from bridges.atlas import TEXELS
 from bridges.mineflayer.pictures import models as rgb_models
 from bridges.mineflayer.pictures import palette
+from bridges.mineflayer.pictures.compiled import RINGS
 from bridges.mineflayer.pictures.frame import draw
 from bridges.mineflayer.pictures.looks import BOXES, CROSS, CUBE, CUTOUT, OUT, WATER, WET_CROSS
 from bridges.mineflayer.pictures.models import model_of, parts_of
@@ -363,6 +364,17 @@ def test_the_eye_may_leave_the_box():
     """A teleport is drawn one frame before its box comes: no crash, whatever it shows."""
     for eye in ((-500.0, 16.0, 24.0), (24.0, 900.0, 24.0), (24.0, 16.0, 1e7)):
         render(World().scene(eye=eye), 16, 16)
+
+
+@pytest.mark.parametrize("yaw", [0.0, math.pi / 2, math.pi, -math.pi / 2])
+@pytest.mark.parametrize(("x", "z"), [(0.3, 24.0), (47.7, 24.0), (24.0, 0.3), (24.0, 47.7)])
+def test_rays_that_skip_open_air_stay_in_the_box(x, z, yaw, monkeypatch):
+    """From its edges, high above the ground, down to both sides of the edge."""
+    scene = World().scene(eye=(x, SIZE[1] - 1.5, z), yaw=yaw, pitch=-0.5)
+    seen = render(scene, 48, 64)
+    monkeypatch.setattr(Scene, "ceilings", lambda *_: np.full((2, 2, len(RINGS) + 1), 1e6))
+    followed = render(scene, 48, 64)  # cell by cell
+    assert (seen == followed).all(2).mean() > 0.995
 
 
 def test_forms_follow_from_names_and_boxes():

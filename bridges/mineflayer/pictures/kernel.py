@@ -233,7 +233,7 @@ def end_on_body(s: Any) -> None:
 
 @inner
 def start_of(s: Any) -> float:
-    """Returns how far a ray downwards goes before it is as low as any block around it."""
+    """Returns how far a ray downwards goes in the grid before it is as low as any block there."""
     level = max(abs(s.dx), abs(s.dz))
     at = (8 if s.dx > 0.0 else 0) + (4 if s.dz > 0.0 else 0)
     t = max(1.0 - f8(s.ceilings, at), 0.0) * s.gap_y
@@ -241,7 +241,10 @@ def start_of(s: Any) -> float:
         if t * level < RINGS[n]:
             break
         t = max(max(1.0 - f8(s.ceilings, at + n + 1), 0.0) * s.gap_y, RINGS[n] / level)
-    return 0.999 * t  # type: ignore[no-any-return] # compiled
+    # An eye that is not in the middle of the grid may see past its edge before the fog.
+    edge_x = (s.wide - 1.001 - s.eye_x if s.dx > 0.0 else s.eye_x - 1.0) / max(abs(s.dx), 1e-12)
+    edge_z = (s.deep - 1.001 - s.eye_z if s.dz > 0.0 else s.eye_z - 1.0) / max(abs(s.dz), 1e-12)
+    return min(0.999 * t, edge_x, edge_z)  # type: ignore[no-any-return] # compiled
 
 
 @inner
