@@ -8,6 +8,7 @@ import struct
 import subprocess
 import sys
 from contextlib import contextmanager
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import psutil
@@ -143,17 +144,21 @@ class Client:
 @contextmanager
 def running(*command):
     command = command or (sys.executable, "-m", "bridges.minestudio.engine", "--envPort=0")
-    engine = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True)
-    try:
-        line = engine.stdout.readline()
-        assert line.startswith(PORT_LINE.format("")), line
-        engine.port = int(line.split()[-1])
-        assert engine.stdout.readline().strip() == READY
-        yield engine
-    finally:
-        engine.stdout.close()
-        engine.kill()
-        engine.wait()
+    with TemporaryDirectory() as place:  # a killed engine leaves its files there
+        engine = subprocess.Popen(
+            command, stdout=subprocess.PIPE, text=True, start_new_session=True,
+            cwd=place, env={**os.environ, "TMPDIR": place},
+        )  # fmt: skip
+        try:
+            line = engine.stdout.readline()
+            assert line.startswith(PORT_LINE.format("")), line
+            engine.port = int(line.split()[-1])
+            assert engine.stdout.readline().strip() == READY
+            yield engine
+        finally:
+            engine.stdout.close()
+            engine.kill()
+            engine.wait()
 
 
 @pytest.fixture(scope="module")
