@@ -89,10 +89,8 @@ def encode_frames(images: Array, crf: int, begins: NDArray[np.bool_] | None = No
         }
         packets: list[Any] = []
         for number, image in enumerate(images[start:stop]):
-            pixels = np.ascontiguousarray(image.reshape(*image.shape[:2], *image.shape[2:][:1]))
-            if channels == 1:
-                pixels = pixels.reshape(image.shape[:2])
-            frame = av.VideoFrame.from_ndarray(pixels, format=kind)
+            pixels = image.reshape(image.shape[:2]) if channels == 1 else image
+            frame = av.VideoFrame.from_ndarray(np.ascontiguousarray(pixels), format=kind)
             frame.pts = number
             packets += stream.encode(frame)
         packets += stream.encode(None)
