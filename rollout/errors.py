@@ -224,12 +224,15 @@ class PluginCode:
             PluginError: for an error of the code.
             DiskFullError: for one that means that the disk is full.
         """
-        if isinstance(error, Exception) and not isinstance(error, GamutError):
+        if error is None or isinstance(error, GamutError):
+            return
+        raise_signal(error)
+        if isinstance(error, Exception):
             kind = DiskFullError if is_disk_full(error) else PluginError
             found = kind(f"{self._what} raised {located(type(error).__name__, str(error), error)}")
             found.trace = trace_of(error)
             raise found from error
-        if isinstance(error, SystemExit) and not is_signal(error):
+        if isinstance(error, SystemExit):
             raise _exit_of(self._what, error) from error
 
 
@@ -243,8 +246,7 @@ def no_exit(what: str) -> Iterator[None]:
     try:
         yield
     except SystemExit as error:
-        if is_signal(error):
-            raise
+        raise_signal(error)
         raise _exit_of(what, error) from error
 
 
@@ -257,8 +259,21 @@ def _exit_of(what: str, error: SystemExit) -> PluginError:
     return found
 
 
-def is_signal(error: BaseException) -> bool:
-    """Returns whether a signal handler raised an exception that came through other people's code.
+def raise_signal(error: BaseException) -> None:
+    """Raises the exception of a signal handler if it is ``error`` or what ``error`` came of.
+
+    Other people's code may turn it into another error on its way: a lock whose wait is interrupted
+    by a handler ends with a RuntimeError (CPython's ``Condition.wait``).
+    """
+    found: BaseException | None = error
+    while found is not None and not _is_signal(found):
+        found = found.__context__
+    if found is not None:
+        raise found
+
+
+def _is_signal(error: BaseException) -> bool:
+    """Returns whether a signal handler raised an exception.
 
     Python's own handler of SIGINT raises a plain KeyboardInterrupt, and only in the main thread;
     that of ``rollout.cli`` raises a subclass; Ray's handler of SIGTERM exits with its number.

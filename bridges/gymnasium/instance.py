@@ -10,7 +10,7 @@ import numpy as np
 
 from bridges.gymnasium.columns import ActionReader, ObservationColumns
 from rollout.api import Columns, FlatSpace, Frame, Start, check_slots
-from rollout.errors import GameCrashed, GameTimeout, OutOfTurnError, StateError, is_signal
+from rollout.errors import GameCrashed, GameTimeout, OutOfTurnError, StateError, raise_signal
 
 REWARD = "reward"
 """Signal of every game: the game's own reward of the step, 0 after a reset."""
@@ -201,6 +201,5 @@ def close_games(games: Sequence[Game]) -> None:
     for game in games:
         try:
             game.close()
-        except BaseException as error:  # also an exit; the game is abandoned in any case
-            if is_signal(error):
-                raise
+        except BaseException as error:  # noqa: BLE001 - also an exit; the game is abandoned
+            raise_signal(error)

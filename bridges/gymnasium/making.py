@@ -25,9 +25,9 @@ from rollout.errors import (
     GameStartError,
     GamutError,
     UnknownNameError,
-    is_signal,
     located,
     missing_extra,
+    raise_signal,
 )
 
 TASKS = Path(__file__).parent / "tasks"
@@ -228,8 +228,7 @@ def _made(
     except GamutError:
         raise
     except (Exception, SystemExit) as error:
-        if is_signal(error):
-            raise
+        raise_signal(error)
         raise GameStartError(
             f"{spec.id} did not come up: {located(type(error).__name__, str(error), error)}"
         ) from error
@@ -289,7 +288,8 @@ def launch_games(
             games.append(build())
     except BaseException as error:
         close_games(games)
-        if isinstance(error, GamutError) or is_signal(error):
+        if isinstance(error, GamutError):
             raise
+        raise_signal(error)
         raise GameStartError(f"{name} did not come up: {type(error).__name__}: {error}") from error
     return games

@@ -27,7 +27,7 @@ from rollout.errors import (
     GameStartError,
     GameTimeout,
     InputError,
-    is_signal,
+    raise_signal,
     trace_of,
 )
 from rollout.host.channel import Channel, Incomplete, Wire, create_memory
@@ -124,8 +124,7 @@ class InProcessHandle:
         except (GameError, InputError):
             raise
         except BaseException as error:  # also SystemExit and KeyboardInterrupt of the game
-            if is_signal(error):
-                raise
+            raise_signal(error)
             crashed = GameCrashed(describe(error))
             crashed.trace = trace_of(error)
             raise crashed from error
@@ -141,9 +140,8 @@ class InProcessHandle:
         if instance is not None:
             try:
                 instance.close()
-            except BaseException as error:  # the game is abandoned in any case
-                if is_signal(error):
-                    raise
+            except BaseException as error:  # noqa: BLE001 - the game is abandoned in any case
+                raise_signal(error)
 
 
 class SubprocessHandle:

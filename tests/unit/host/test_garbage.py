@@ -245,8 +245,8 @@ class Interrupted:
 
     spec = GarbageBridge().spec
 
-    def __init__(self, error=None):
-        self.error = error
+    def __init__(self, error=None, turned=None):
+        self.error, self.turned = error, turned
 
     def launch(self, workdir, ports, *, width, timeout_s):
         return self
@@ -254,7 +254,11 @@ class Interrupted:
     def step(self, actions, *, timeout_s):
         if self.error is not None:
             raise self.error
-        signal.raise_signal(signal.SIGINT)
+        try:
+            signal.raise_signal(signal.SIGINT)
+        finally:
+            if self.turned is not None:
+                raise self.turned
 
     def close(self):
         if self.error is not None:
@@ -277,6 +281,8 @@ def test_a_signal_within_a_game_is_no_failure_of_the_game(tmp_path):
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     with Stop(), pytest.raises(Stopped):
         stepped(tmp_path, Interrupted())
+    with Stop(), pytest.raises(Stopped):  # as a lock does, whose wait is interrupted
+        stepped(tmp_path, Interrupted(turned=RuntimeError("release unlocked lock")))
     with pytest.raises(KeyboardInterrupt):  # with Python's own handler
         stepped(tmp_path, Interrupted())
     with pytest.raises(SystemExit):  # by Ray's handler of SIGTERM
