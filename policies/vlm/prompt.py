@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import functools
 import hashlib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias, get_args
 
+from jinja2 import DictLoader, TemplateError, meta
 from jinja2 import Template as Compiled
-from jinja2 import TemplateError, meta
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
@@ -96,6 +97,7 @@ class Prompt(BaseModel):
         example: template of what begins each recorded example, and then the episode itself.
         reflect: template of the message that asks for a critique of an earlier episode.
         fields: fields of the answer beside the action, in their order.
+        parts: templates that others include by name, ``{% include "name" %}``.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -106,16 +108,20 @@ class Prompt(BaseModel):
     example: str = EXAMPLE
     reflect: str = REFLECT
     fields: dict[_Name, AnswerField] = Field(default_factory=dict)
+    parts: dict[_Name, str] = Field(default_factory=dict)
 
     @functools.cached_property
     def digest(self) -> str:
         """Identifies the prompt by its content."""
-        return hashlib.sha256(self.model_dump_json().encode()).hexdigest()[:16]
+        without = set[str]() if self.parts else {"parts"}  # as before there were any
+        data = self.model_dump_json(exclude=without)
+        return hashlib.sha256(data.encode()).hexdigest()[:16]
 
     @property
     def variables(self) -> set[str]:
         """The variables used in the messages of an episode."""
-        return _variables(self.system) | _variables(self.observation)
+        texts = (self.system, self.observation, *self.parts.values())
+        return set().union(*map(_variables, texts))
 
     @property
     def shows_lessons(self) -> bool:
@@ -128,11 +134,28 @@ class Prompt(BaseModel):
         Raises:
             ConfigError: the template fails with these values.
         """
-        try:
-            text = _compiled(getattr(self, template)).render(values)
-        except Exception as error:  # a template may raise anything
-            raise ConfigError(f"the template {template} of the prompt: {error}") from error
-        return text.strip()
+        return render_template(getattr(self, template), template, values, self.parts)
+
+
+def render_template(
+    text: str, name: str, values: Mapping[str, Any], parts: Mapping[str, str]
+) -> str:
+    """Returns the text of a template.
+
+    Args:
+        text: the template.
+        name: its name, for messages.
+        values: its variables.
+        parts: templates that it may include, by name.
+
+    Raises:
+        ConfigError: the template fails with these values.
+    """
+    try:
+        found = _compiled(text, tuple(parts.items())).render(values)
+    except Exception as error:  # a template may raise anything
+        raise ConfigError(f"the template {name} of the prompt: {error}") from error
+    return found.strip()
 
 
 def _variables(text: str) -> set[str]:
@@ -140,8 +163,9 @@ def _variables(text: str) -> set[str]:
 
 
 @functools.lru_cache(maxsize=64)
-def _compiled(text: str) -> Compiled:
-    return _ENVIRONMENT.from_string(text)
+def _compiled(text: str, parts: tuple[tuple[str, str], ...]) -> Compiled:
+    environment = _ENVIRONMENT.overlay(loader=DictLoader(dict(parts)))
+    return environment.from_string(text)
 
 
 def load_prompt(name: str, tasks: Path | None, _outer: tuple[Path, ...] = ()) -> Prompt:
@@ -172,13 +196,16 @@ def load_prompt(name: str, tasks: Path | None, _outer: tuple[Path, ...] = ()) ->
     data = load_yaml(path)
     base = data.pop("extends", None) if isinstance(data, dict) else None
     if base is not None:
-        data = {**load_prompt(str(base), tasks, (*_outer, path)).model_dump(), **data}
+        whole = load_prompt(str(base), tasks, (*_outer, path)).model_dump()
+        data = {**whole, **data, "parts": {**whole["parts"], **(data.get("parts") or {})}}
     try:
         prompt = Prompt.model_validate(data)
     except ValueError as error:
         raise ConfigError(f"the prompt {path}: {_first_problem(error)}") from error
     for template in TEMPLATES:
-        _check_template(path, template, getattr(prompt, template))
+        _check_template(path, template, getattr(prompt, template), prompt.parts)
+    for part, text in prompt.parts.items():
+        _check_template(path, part, text, prompt.parts)
     return prompt
 
 
@@ -189,12 +216,18 @@ def _first_problem(error: Exception) -> str:
     return f"{'.'.join(map(str, found['loc']))}: {found['msg']}"
 
 
-def _check_template(path: Path, name: str, text: str) -> None:
-    """Checks that a template can be parsed and uses known variables only."""
+def _check_template(path: Path, name: str, text: str, parts: Mapping[str, str]) -> None:
+    """Checks that a template can be parsed and uses known variables and parts only."""
     try:
         used = _variables(text)
+        included = set(meta.find_referenced_templates(_ENVIRONMENT.parse(text)))
     except TemplateError as error:
         raise ConfigError(f"the prompt {path}, {name}: {error}") from error
+    for part in sorted(map(str, included - parts.keys())):
+        raise ConfigError(
+            f"the prompt {path}, {name}: includes the unknown part {part!r}; its parts are "
+            f"{', '.join(parts) or 'none'}"
+        )
     known = VARIABLES | (REFLECT_VARIABLES if name == "reflect" else {})
     for variable in sorted(used - known.keys()):
         close = nearest(variable, known)

@@ -614,6 +614,11 @@ def test_it_is_refused_before_any_game_starts(options, says):
     [
         ("system: '{{ gaol }}'", "unknown variable 'gaol'. Nearest: goal"),
         ("system: '{% if %}'", "system"),
+        (
+            "system: '{% include \"rules\" %}'\nparts: {rule: x}",
+            "unknown part 'rules'; its parts are rule",
+        ),
+        ("system: ''\nparts: {rule: '{{ gaol }}'}", "rule: unknown variable 'gaol'"),
         ("sytem: ''", "Field required"),
         ("[", "prompt"),
     ],
@@ -631,6 +636,10 @@ def test_a_prompt_extends_another(tmp_path):
     prompt = load_prompt(str(path), None)
     assert prompt.render("observation", step=3) == "now 3"
     assert list(prompt.fields) == ["thought", "plan", "notes"]
+    path.write_text(
+        "extends: act\nparts: {goal: 'To {{ goal }}.'}\nsystem: '{% include \"goal\" %} Go.'\n"
+    )
+    assert load_prompt(str(path), None).render("system", goal="win") == "To win. Go."
     path.write_text("extends: pln\n")
     with pytest.raises(LookupError, match="Nearest: plan"):
         load_prompt(str(path), None)

@@ -8,6 +8,7 @@
 const { tablesOf } = require('./tables');
 const { Inventory } = require('./inventory');
 const { voxels, climate, Neighbours, customName } = require('./surroundings');
+const { blocksInSight } = require('./view');
 
 const KEYS = ['forward', 'back', 'left', 'right', 'jump', 'sprint', 'sneak'];
 const LISTED = 16; // entities listed with numbers
@@ -120,6 +121,7 @@ class Observer {
       life_stats: lifeStats(values),
       location_stats: locationStats(bot, values, air),
       voxels: voxelDetails(around),
+      ...(agent.actor.codeState ? { blocks_in_sight: blocksInSight(agent, this.tables) } : {}),
       target_entities: named.map((each) => ({
         name: customName(each.entity) ?? each.entity.name, kind: each.entity.name,
         health: each.health, position: positionOf(each.entity)

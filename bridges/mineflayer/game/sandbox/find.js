@@ -161,4 +161,4 @@ function findCells(bot, { kinds, maxDistance: asked, count, point, opaque, sight
   return found;
 }
 
-module.exports = { findCells, workOf };
+module.exports = { findCells, workOf, isMass, isAir };

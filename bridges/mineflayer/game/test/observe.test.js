@@ -360,3 +360,24 @@ test('health and names are found where a version tells them', () => {
   assert.strictEqual(named('123'), '123');
   assert.deepStrictEqual([undefined, null, '', '{"text":""}', {}].map(named), [null, null, null, null, null]);
 });
+
+test('agents that play by programs have the blocks in sight in words, and no hidden ones', async () => {
+  // A chest is seen, another is walled in by stone on all sides.
+  const walls = [[1, 0, 0], [-1, 0, 0], [0, 1, 0], [0, 0, 1], [0, 0, -1]];
+  const blocks = [
+    { x: 3, y: 0, z: 1, name: 'chest' }, { x: -4, y: 0, z: 4, name: 'furnace' },
+    ...walls.map(([x, y, z]) => ({ x: -4 + x, y, z: 4 + z, name: 'stone' })), { x: 3, y: 0, z: 3, name: 'chest' }
+  ];
+  const { game, frame } = await begin({ actions: 'code' }, start({ blocks }));
+  const seen = frame.details[0].blocks_in_sight;
+  const chest = seen.find(({ name }) => name === 'chest');
+  assert.strictEqual(chest.count, 2);
+  const [x, y, z] = frame.details[0].location_stats.pos.map(Math.floor);
+  assert.deepStrictEqual(chest.nearest, [x + 3, y, z + 1]);
+  assert.ok(seen.some(({ name, count }) => name === 'grass_block' && count === 0));
+  assert.ok(!seen.some(({ name }) => name === 'furnace'));
+  game.close();
+  const keys = await begin({}, start({ blocks }));
+  assert.strictEqual(keys.frame.details[0].blocks_in_sight, undefined);
+  keys.game.close();
+});
