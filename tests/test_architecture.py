@@ -123,7 +123,7 @@ SHARED_FIELDS = {
         *("MineflayerBridge", "MinestudioBridge"),
     },
     "a line of a journal is flat": {"Entry", "Usage"},
-    "who asks a model names it, how, and its limits": {"JudgeConfig", "VlmOptions"},
+    "who asks a model names it, how, and its limits": {"JudgeConfig", "ModelOptions"},
     "what is read from a screen is named as what it shows": {"BattleView", "Reading"},
     "a valley has what its content describes": {"Content", "World"},
 }

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Literal, Self
 
 from pydantic import Field
 
 from policies.vlm.answers import Form
 from rollout.api import option
 from rollout.errors import ConfigError
+from rollout.models.client import ModelClient
+from rollout.models.local import LocalModel
 from rollout.models.sections import Endpoint, Examples, Local, OptionGroup, RunLimits, Sampling
 from rollout.models.spending import price_of
 from rollout.models.transport import chat_url
@@ -51,9 +54,15 @@ class Limits(RunLimits):
     episode_calls: int | None = Field(None, ge=1, description="calls of an episode")
 
 
+_REPLIES_FOLDER = "replies"
+
+
 @dataclass(frozen=True)
-class VlmOptions:
-    """The options of ``VlmPolicy``.
+class ModelOptions:
+    """Options of policies that ask a model.
+
+    All calls of a run are made by one process, so that its limits hold exactly and its replies are
+    kept: a call that was paid is not paid again when the run is resumed.
 
     Raises:
         ConfigError: some do not fit together.
@@ -62,20 +71,13 @@ class VlmOptions:
     endpoint: Endpoint = option(Endpoint, "where the model is")
     model: str = option("", "name of the model at the endpoint")
     local: Local = option(Local, "a model that is run here, instead of an endpoint")
-    prompt: str = option("think", "name of a prompt (act, think, react, plan), or a YAML file")
-    form: Form = option("tags", "form of an answer", choices=("tags", "json", "tool"))
-    history: History = option(History, "what the model sees of earlier steps")
-    picture: Picture = option(Picture, "the observation that is sent as a picture")
-    reflect: Reflect = option(Reflect, "what it writes about its earlier episodes")
-    examples: Examples = option(Examples, "recorded episodes that it is shown")
     sampling: Sampling = option(Sampling, "how answers are drawn")
-    fallback: str = option(
-        "nothing", "after an unusable answer: nothing, repeat, random, stop, or an action"
-    )
-    limits: Limits = option(Limits, "limits of an episode and of the run")
+    limits: RunLimits = option(RunLimits, "limits of the run")
     prices: str = option("", "file of prices; empty for Gamut's")
     replies: str = option("", "folder of replies that runs share; empty for one of the run's own")
     replay: bool = option(False, "use recorded replies only; an episode without them is lost")
+
+    _folder: Path | None = field(default=None, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if self.local.model:
@@ -84,11 +86,6 @@ class VlmOptions:
         chat_url(self.endpoint.url)
         if not self.model:
             raise ConfigError("model: expected the name of a model at the endpoint, got none")
-        if self.history.images and not self.endpoint.images:
-            raise ConfigError(
-                f"history.images={self.history.images}: endpoint.images=false says that the model "
-                f"takes no pictures; set history.images=0"
-            )
         if self.limits.usd is not None and price_of(self.model, self.prices) is None:
             raise ConfigError(
                 f"limits.usd={self.limits.usd:g}: the price of {self.model} is not known; list it "
@@ -109,6 +106,71 @@ class VlmOptions:
                     f"{name}={value} is for a model at an endpoint, and local.model="
                     f"{self.local.model} is run here; leave one of them out"
                 )
+
+    @property
+    def keeps_files(self) -> bool:
+        """True if a run has replies or limits; a local model has none."""
+        return not self.local.model
+
+    @property
+    def calls(self) -> int:
+        """Maximum concurrent calls; see ``rollout.api.Concurrent``. Local models use batches."""
+        return 1 if self.local.model else self.endpoint.calls
+
+    def in_run(self, folder: Path) -> Self:
+        """Returns the recipe that keeps its replies in the folder of the run."""
+        found = replace(self)
+        object.__setattr__(found, "_folder", folder / _REPLIES_FOLDER)
+        return found
+
+    def make_model(self, *, images: bool = False) -> ModelClient | LocalModel:
+        """Returns the model.
+
+        Raises:
+            ConfigError: the key or a file is missing, or a local model cannot be loaded.
+        """
+        if self.local.model:
+            return LocalModel(self.local, images=images)
+        folder = Path(self.replies).expanduser() if self.replies else self._folder
+        return ModelClient(
+            self.endpoint,
+            self.model,
+            limits=self.limits,
+            prices=self.prices,
+            replies=folder,
+            replay=self.replay,
+        )
+
+
+@dataclass(frozen=True)
+class VlmOptions(ModelOptions):
+    """The options of ``VlmPolicy``.
+
+    Raises:
+        ConfigError: some do not fit together.
+    """
+
+    prompt: str = option("think", "name of a prompt (act, think, react, plan), or a YAML file")
+    form: Form = option("tags", "form of an answer", choices=("tags", "json", "tool"))
+    history: History = option(History, "what the model sees of earlier steps")
+    picture: Picture = option(Picture, "the observation that is sent as a picture")
+    reflect: Reflect = option(Reflect, "what it writes about its earlier episodes")
+    examples: Examples = option(Examples, "recorded episodes that it is shown")
+    fallback: str = option(
+        "nothing", "after an unusable answer: nothing, repeat, random, stop, or an action"
+    )
+    limits: Limits = option(Limits, "limits of an episode and of the run")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.history.images and not self.local.model and not self.endpoint.images:
+            raise ConfigError(
+                f"history.images={self.history.images}: endpoint.images=false says that the model "
+                f"takes no pictures; set history.images=0"
+            )
+
+    def _check_local(self) -> None:
+        super()._check_local()
         if self.form != "tags":
             raise ConfigError(
                 f"form={self.form}: a local model answers in text; set form=tags, or ask it "

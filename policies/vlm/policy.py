@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Callable, Generator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import Any, TypeAlias, TypeVar
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -22,6 +18,7 @@ from policies.vlm.composing import (
     memory_column,
     new_dialogues,
 )
+from policies.vlm.conversing import Conversations, Model, sampling_fields, with_verdict
 from policies.vlm.grammar import Row, UnusableAnswerError, columns_of
 from policies.vlm.options import VlmOptions
 from policies.vlm.pictures import observation_digest
@@ -42,11 +39,8 @@ from rollout.api import (
 )
 from rollout.errors import ConfigError
 from rollout.models.chat_api import incomplete_reason
-from rollout.models.client import ModelClient, Request
+from rollout.models.client import Request
 from rollout.models.local import LocalModel
-
-Model: TypeAlias = ModelClient | LocalModel
-_T = TypeVar("_T")
 
 
 @dataclass(frozen=True)
@@ -74,29 +68,6 @@ _Conversation = Generator[Request, Call, _RowDecision]
 """Yields requests, receives their calls, and returns a decision."""
 
 
-def run_in_step(
-    conversations: Sequence[Generator[Request, Call, _T]],
-    answer: Callable[[list[Request]], Sequence[Call]],
-) -> list[_T]:
-    """Runs conversations in step: one call answers the next requests of all.
-
-    Returns:
-        the return value of each conversation.
-    """
-    found: dict[int, _T] = {}
-    replies: dict[int, Any] = dict.fromkeys(range(len(conversations)))
-    while replies:
-        requests: dict[int, Request] = {}
-        for number, reply in replies.items():
-            try:
-                requests[number] = conversations[number].send(reply)
-            except StopIteration as end:
-                found[number] = end.value
-        answers = answer(list(requests.values())) if requests else ()
-        replies = dict(zip(requests, answers, strict=True))
-    return [found[number] for number in range(len(conversations))]
-
-
 class Vlm:
     """Asks a model, one conversation per episode; thread-safe.
 
@@ -121,7 +92,7 @@ class Vlm:
         self._critiques: dict[int, str] = {}  # by episode
         self._composer = Composer(recipe, spec, task, prompt)
         self.calls = model.calls
-        self._threads: ThreadPoolExecutor | None = None
+        self._conversations = Conversations(model)
         self._fallback = self._parse_fallback()
 
     @property
@@ -187,7 +158,7 @@ class Vlm:
             _RowInput(dialogue, observations, row, details[row] if details else {}, explore)
             for row, dialogue in enumerate(memory[MEMORY])
         ]
-        decided = self._run_all([self._decide(each) for each in given])
+        decided = self._conversations.run([self._decide(each) for each in given])
         calls = np.zeros(len(decided), object)
         for row, each in enumerate(decided):
             calls[row] = [call.as_json() for call in each.calls]
@@ -198,20 +169,6 @@ class Vlm:
             {CALLS: calls},
             stops if any(stops) else None,
         )
-
-    def _run_all(self, conversations: Sequence[_Conversation]) -> list[_RowDecision]:
-        """Returns the decisions of all rows: batched for a local model, else concurrent."""
-        if isinstance(self._model, LocalModel):
-            return run_in_step(conversations, self._model.answer)
-        ask = self._model.ask
-        if len(conversations) == 1:
-            return run_in_step(conversations, lambda requests: [ask(requests[0])])
-        if self._threads is None:
-            self._threads = ThreadPoolExecutor(self.calls, "vlm")
-        alone = self._threads.map(
-            lambda t: run_in_step([t], lambda r: [ask(r[0])])[0], conversations
-        )
-        return list(alone)
 
     def _decide(self, given: _RowInput) -> _Conversation:
         """Returns the decision for a row; an idle row gets any valid action."""
@@ -253,11 +210,11 @@ class Vlm:
             try:
                 tools = [(str(n), str(a)) for n, a in call.tools]
                 answer = self._composer.reader.read(call.answer, tools, call.finish)
-                calls.append(_with_verdict(call, "ok", "", dict(answer.fields), answer.action))
+                calls.append(with_verdict(call, "ok", "", dict(answer.fields), answer.action))
                 break
             except UnusableAnswerError as error:
                 problem = error.problem
-                calls.append(_with_verdict(call, error.code, problem, {}))
+                calls.append(with_verdict(call, error.code, problem, {}))
             composed = self._composer.compose_retry(composed, call.answer, problem)
         after = replace(dialogue, calls=dialogue.calls + len(calls), step=dialogue.step + 1)
         self._log(dialogue, composed, calls[-1])
@@ -302,7 +259,7 @@ class Vlm:
         values = self._composer.values(given.dialogue, given.observations, given.row, given.details)
         log, words = self._logs.read(trial.episode), self._recipe.reflect.words
         text = critique_prompt(self._composer.prompt, values, trial, log, words)
-        fields = self._sampling_fields(given, [trial.episode])
+        fields = sampling_fields(self._recipe.sampling, [trial.episode], given.explore)
         messages = [{"role": "user", "content": text}]
         return Request(fields, messages, {}, "", ["reflect", trial.episode])
 
@@ -319,19 +276,11 @@ class Vlm:
         dialogue = given.dialogue
         # Not the seed of the policy, which is another one in each session of an evaluation.
         identity = [dialogue.seed, dialogue.step, number]
-        fields = {**self._sampling_fields(given, identity), **self._composer.reader.request}
+        fields = sampling_fields(self._recipe.sampling, identity, given.explore)
+        fields |= self._composer.reader.request
         kind = self._composer.pictures.kind
         think = "think" in self._composer.prompt.fields
         return Request(fields, composed.messages, composed.images, kind, identity, think=think)
-
-    def _sampling_fields(self, given: _RowInput, identity: Sequence[int]) -> dict[str, Any]:
-        """Returns the fields of a request that control sampling."""
-        sampling = self._recipe.sampling
-        temperature = sampling.temperature if given.explore else 0.0
-        fields: dict[str, Any] = {"temperature": temperature, "max_tokens": sampling.max_tokens}
-        if sampling.seed:
-            fields["seed"] = _seed_of(identity, 4)
-        return fields
 
     def _fallback_action(self, dialogue: Dialogue) -> Row:
         """Returns the action for a step without a usable answer."""
@@ -343,59 +292,29 @@ class Vlm:
         return self._fallback
 
 
-def _with_verdict(
-    call: Call, code: str, problem: str, fields: Mapping[str, str], action: str | None = None
-) -> Call:
-    """Returns the call with the result of parsing its answer."""
-    usable = code == "ok"
-    return replace(call, code=code, usable=usable, action=action, fields=fields, problem=problem)
-
-
 def _critique_call(call: Call, critique: str, prompt: str) -> Call:
     """Returns the record of a call for a critique."""
     call = replace(call, role="reflect", step=0, number=0, prompt=prompt, seen="")
     code, problem = ("ok", "") if critique else incomplete_reason(call.finish)
-    return _with_verdict(call, code or "empty", problem, {"critique": critique})
+    return with_verdict(call, code or "empty", problem, {"critique": critique})
 
 
-def _seed_of(values: Sequence[int], size: int) -> int:
-    found = hashlib.blake2b(json.dumps(list(values)).encode(), digest_size=size).digest()
-    return int.from_bytes(found, "big") >> 1
-
-
-_REPLIES_FOLDER, _LOGS_FOLDER = "replies", "trials"
+_LOGS_FOLDER = "trials"
 
 
 @dataclass(frozen=True)
 class VlmPolicy(VlmOptions):
-    """Asks a language or vision-language model for each action; see docs/vlm.md.
-
-    All calls of a run are made by one process, so that its limits hold exactly and its replies are
-    kept: a call that was paid is not paid again when the run is resumed.
-    """
-
-    _folder: Path | None = field(default=None, init=False, repr=False, compare=False)
+    """Asks a language or vision-language model for each action; see docs/vlm.md."""
 
     @property
     def keeps_files(self) -> bool:
         """True if a run has replies, limits or logs; a local model has only logs."""
-        return not self.local.model or self.trials > 0
+        return super().keeps_files or self.trials > 0
 
     @property
     def trials(self) -> int:
         """Number of earlier episodes shown to it; see ``rollout.api.Remembering``."""
         return self.reflect.episodes
-
-    @property
-    def calls(self) -> int:
-        """Maximum concurrent calls; see ``rollout.api.Concurrent``. Local models use batches."""
-        return 1 if self.local.model else self.endpoint.calls
-
-    def in_run(self, folder: Path) -> VlmPolicy:
-        """Returns the recipe that keeps its replies in the folder of the run."""
-        found = replace(self)
-        object.__setattr__(found, "_folder", folder / _REPLIES_FOLDER)
-        return found
 
     def example_builder(self, spec: BridgeSpec, task: Task) -> EpisodeExampleBuilder:
         """Returns the builder of training examples; see ``LanguageRecipe``.
@@ -428,16 +347,5 @@ class VlmPolicy(VlmOptions):
             if self.trials
             else None
         )
-        if self.local.model:
-            model = LocalModel(self.local, images=bool(self.history.images))
-            return Vlm(self, spec, task, prompt, model=model, logs=logs)
-        folder = Path(self.replies).expanduser() if self.replies else self._folder
-        client = ModelClient(
-            self.endpoint,
-            self.model,
-            limits=self.limits,
-            prices=self.prices,
-            replies=folder,
-            replay=self.replay,
-        )
-        return Vlm(self, spec, task, prompt, model=client, logs=logs)
+        model = self.make_model(images=bool(self.history.images))
+        return Vlm(self, spec, task, prompt, model=model, logs=logs)
