@@ -7,6 +7,7 @@
  */
 const { Senses } = require('./observe/senses');
 const { Events } = require('./observe/events');
+const { Trace } = require('./observe/trace');
 const { Display } = require('./observe/display');
 const { Observer } = require('./observe');
 const { zero, walked } = require('./observe/signals');
@@ -39,6 +40,7 @@ class Agent {
     const { opaque } = tablesOf(bot.registry);
     this.senses = new Senses(bot, config.senses, opaque);
     bot.senses = this.senses; // for the search of paths (agents.js)
+    this.trace = new Trace(this);
     this.events = new Events(this, this.embedded);
     this.observer = new Observer(this);
     this.actor = makeActor(config.actions, this);

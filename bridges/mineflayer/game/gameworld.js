@@ -10,6 +10,7 @@ const { Agent } = require('./agent');
 const { Counters } = require('./observe/signals');
 const { Built } = require('./observe/built');
 const { Statistics } = require('./observe/statistics');
+const { follow } = require('./observe/trace');
 const { drain, check, tick } = require('./stepper');
 const { prepareWorld, runCommands, spawnTargets, equip, give, StateError } = require('./start');
 const { Journal } = require('./snapshot');
@@ -68,6 +69,7 @@ class GameWorld extends World {
     });
     Object.assign(this.serv.survival?.rules ?? {}, rulesOf(this.config.server));
     this.counters = new Counters(this);
+    follow(this);
     this.built = new Built(this);
     this.statistics = new Statistics(this.serv);
     await this.run(async () => {

@@ -122,7 +122,9 @@ class Hands {
 
   /** Removes a dug block, as clients do; some servers inform all players but the digger. Ours do. */
   takeAway(block) {
-    if (!this.agent.embedded) this.bot._updateBlockState(block.position, 0);
+    if (this.agent.embedded) return;
+    this.bot._updateBlockState(block.position, 0);
+    this.bot.emit('diggingCompleted', block);
   }
 
   /** Informs the server of digging: status 0 begins, 1 aborts, 2 ends. */

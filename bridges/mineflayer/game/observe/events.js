@@ -109,6 +109,7 @@ class Events {
     const message = `<${username}> ${text}`;
     this.add('chat', { username, only_message: text, message });
     if (this.chat.length < MOST_CHAT) this.chat.push(message);
+    this.agent.trace.add('chat', { text }, username);
   }
 
   broken(block) {

@@ -132,6 +132,7 @@ class Observer {
         position: rounded(entity.position), health: round(health)
       })),
       ...agent.events.take(),
+      trace: agent.trace.take(),
       built: agent.built(),
       statistics: agent.statistics(),
       code_info: code.info,

@@ -133,6 +133,7 @@ function open(serv, { player, x, y, z, info }) {
     kind: STAND,
     title: info.def.displayName,
     place: new Vec3(x, y, z),
+    cells: [[x, y, z]],
     slots: survival.containerSlots(stand).map((slot, index) => ({
       ...slot,
       limit: index < INGREDIENT ? 1 : 64,

@@ -80,6 +80,7 @@ function openChest(survival, { player, x, y, z, info }) {
     kind: large ? 'generic_9x6' : STORES[info.name].window,
     title: large ? 'Large Chest' : info.def.displayName,
     place: new Vec3(x, y, z),
+    cells,
     slots: containers.flatMap((container) => slotsOf(survival, container)),
     viewed: (viewer, opens) => {
       let first = 0;
@@ -100,6 +101,7 @@ function openEnder(survival, { player, x, y, z, info }) {
     kind: 'generic_9x3',
     title: info.def.displayName,
     place: new Vec3(x, y, z),
+    cells: [[x, y, z]],
     slots: player.ender.map((_, index) => ({
       get: () => player.ender[index],
       set: (item) => {

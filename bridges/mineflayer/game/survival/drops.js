@@ -4,8 +4,10 @@
  * Items on the ground: thrown, dropped by blocks and the dead, picked up with their counts,
  * merging, removed after five minutes (Minecraft Wiki, "Item (entity)").
  *
- * `serv.survival.drop(position, item, {velocity, delay, owner})`, velocity in blocks per tick,
+ * `serv.survival.drop(position, item, {velocity, delay, thrower})`, velocity in blocks per tick,
  * `popItem(x, y, z, item)` for a block's drop, `toss(player, item)` for a player's throw.
+ * `entity.shares` are the throwers of a stack, `[[username, count]]`, '' for nobody; the first go first.
+ * 'gamut:picked' {player, item, count, shares, position}.
  */
 
 const { Vec3 } = require('vec3');
@@ -30,13 +32,14 @@ function show(serv, entity) {
   survival.broadcast(entity, 'entity_metadata', { entityId: entity.id, metadata: entity.metadata });
 }
 
-function drop(serv, position, item, { velocity = new Vec3(0, 0, 0), delay = DROP_DELAY } = {}) {
+function drop(serv, position, item, { velocity = new Vec3(0, 0, 0), delay = DROP_DELAY, thrower = '' } = {}) {
   const { survival } = serv;
   const stack = survival.items.copy(item);
   const entity = survival.spawnObject('item', position, velocity, metadataOf(survival, stack), 1);
   entity.stack = stack;
   entity.itemId = stack.type;
   entity.itemCount = stack.count;
+  entity.shares = [[thrower, stack.count]];
   entity.age = 0;
   entity.delay = delay;
   entity.resting = false;
@@ -64,6 +67,7 @@ function toss(serv, player, item) {
   const entity = drop(serv, player.position.offset(0, 1.32, 0), item, {
     velocity,
     delay: THROW_DELAY,
+    thrower: player.username,
   });
   serv.emit('gamut:tossed', { player, item: item.name, count: item.count });
   return entity;
@@ -111,12 +115,31 @@ function merge(serv, entity) {
     if (total > entity.stack.stackSize) continue;
     if (!boxesOverlap(entity.position, SIZE + 1, SIZE, other.position, SIZE, SIZE)) continue;
     other.stack.count = total;
+    for (const [thrower, count] of entity.shares) addShare(other.shares, thrower, count);
     other.age = Math.min(other.age, entity.age);
     other.delay = Math.max(other.delay, entity.delay);
     show(serv, other);
     discard(serv, entity);
     return;
   }
+}
+
+function addShare(shares, thrower, count) {
+  const share = shares.find(([who]) => who === thrower);
+  if (share) share[1] += count;
+  else shares.push([thrower, count]);
+}
+
+/** Takes some items out of the shares of a stack; returns whose they were. */
+function takeShares(shares, count) {
+  const taken = [];
+  for (let left = count; left > 0 && shares.length > 0; left -= taken.at(-1)[1]) {
+    const [thrower, has] = shares[0];
+    taken.push([thrower, Math.min(left, has)]);
+    if (has > left) shares[0][1] -= left;
+    else shares.shift();
+  }
+  return taken;
 }
 
 function discard(serv, entity) {
@@ -130,6 +153,7 @@ function setCount(serv, entity, count) {
     discard(serv, entity);
     return;
   }
+  takeShares(entity.shares, entity.stack.count - count);
   entity.stack.count = count;
   show(serv, entity);
 }
@@ -149,7 +173,9 @@ function pickUp(serv, entity) {
       collectorEntityId: player.id,
       pickupItemCount: taken,
     });
-    serv.emit('gamut:picked', { player, item: entity.stack.name, count: taken });
+    const shares = takeShares(entity.shares, taken);
+    const { position } = entity;
+    serv.emit('gamut:picked', { player, item: entity.stack.name, count: taken, shares, position });
     if (left === 0) {
       discard(serv, entity);
       return;
@@ -207,6 +233,7 @@ function save(serv) {
     motion: e.motion.toArray(),
     item: survival.items.toJson(e.stack),
     age: e.age,
+    shares: e.shares,
     delay: e.delay,
   }));
 }
@@ -214,12 +241,13 @@ function save(serv) {
 function load(serv, data) {
   const { survival } = serv;
   for (const entity of [...survival.drops.values()]) discard(serv, entity);
-  for (const { position, motion, item, age, delay } of data || []) {
+  for (const { position, motion, item, age, delay, shares } of data || []) {
     const entity = drop(serv, new Vec3(...position), survival.items.fromJson(item), {
       velocity: new Vec3(...motion),
       delay,
     });
     entity.age = age;
+    if (shares) entity.shares = shares;
   }
 }
 

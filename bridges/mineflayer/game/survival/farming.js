@@ -3,7 +3,8 @@
 /**
  * Farming: crops, stems, canes, cacti, berries and saplings grow, farmland dries and is trampled,
  * hoes till, bone meal speeds up growth, berries are picked, leaves decay without their tree
- * (Minecraft Wiki, pages of the crops, 1.16). 'gamut:tilled', 'gamut:fertilised'.
+ * (Minecraft Wiki, pages of the crops, 1.16). 'gamut:tilled', 'gamut:fertilised',
+ * 'gamut:trampled' {player, cell}.
  */
 
 const { FACES } = require('./blocks');
@@ -247,7 +248,9 @@ function trample(serv, player, onGround) {
   const { blocks } = serv.survival;
   if (!onGround || player.fallDistance <= 0.5 || Math.random() >= player.fallDistance - 0.5) return;
   if (blocks.at(x, y - 0.2, z).name !== 'farmland') return;
-  blocks.setNamed(Math.floor(x), Math.floor(y - 0.2), Math.floor(z), 'dirt');
+  const cell = [x, y - 0.2, z].map(Math.floor);
+  blocks.setNamed(...cell, 'dirt');
+  serv.emit('gamut:trampled', { player, cell });
 }
 
 function server(serv) {

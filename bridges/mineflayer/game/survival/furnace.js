@@ -141,6 +141,7 @@ function open(serv, { player, x, y, z, info }) {
     kind: info.name,
     title: info.def.displayName,
     place: new Vec3(x, y, z),
+    cells: [[x, y, z]],
     slots: slots(serv, player, furnace),
     quick: (item) => {
       if (smelted(furnace.kind, item.name)) return [IN];

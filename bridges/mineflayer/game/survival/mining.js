@@ -4,8 +4,8 @@
  * Breaking blocks: the server computes the time by tool, water and ground itself, and restores a
  * block broken too early, from too far or in the wrong mode (Minecraft Wiki, "Breaking"). Like
  * Mojang's server it accepts 70 % of the time, for clients with a different clock. Drops by the
- * tool's level (loot.js), durability, experience, exhaustion. 'gamut:mined' {player, block, x, y,
- * z}.
+ * tool's level (loot.js), durability, experience, exhaustion. 'gamut:mined' {player, block,
+ * properties, tool, x, y, z}.
  */
 
 const { Vec3 } = require('vec3');
@@ -148,7 +148,15 @@ function breakBlock(serv, player, x, y, z) {
     player.exhaust(0.005);
     if (goodEnough && !survival.items.level(tool, 'silk_touch')) player.addXp(oreXp(info.name));
   }
-  serv.emit('gamut:mined', { player, block: info.name, x, y, z });
+  serv.emit('gamut:mined', {
+    player,
+    block: info.name,
+    properties: info.props,
+    tool: tool ? tool.name : '',
+    x,
+    y,
+    z,
+  });
 }
 
 /** The half that drops, whichever half was broken. */

@@ -2,7 +2,7 @@
 
 /**
  * Placing blocks: where, in which state, and whether at all (space, support, entities in the way).
- * 'gamut:placed' {player, block, x, y, z}.
+ * 'gamut:placed' {player, block, properties, x, y, z}.
  */
 
 const { FACES, FACE_NAMES } = require('./blocks');
@@ -161,7 +161,8 @@ function place(serv, { player, slot }, x, y, z, stateId) {
   const { blocks } = serv.survival;
   blocks.set(x, y, z, stateId);
   if (player.gameMode !== 1) player.useUp(slot);
-  serv.emit('gamut:placed', { player, block: blocks.info(stateId).name, x, y, z });
+  const { name: block, props: properties } = blocks.info(stateId);
+  serv.emit('gamut:placed', { player, block, properties, x, y, z });
 }
 
 /** The hinge side of a door: away from an equal one, then towards the walls. */

@@ -4,10 +4,15 @@
  * Windows: a player's own and the open one of a chest, a table, a villager ...; clicks in them are
  * answered with `transaction` and then the actual slots.
  *
- * `serv.survival.openWindow(player, {kind, title, slots, place, near, quick, closed, viewed})` opens
- * one over `slots` (see clicks.js): `kind` is a name of prismarine-windows, `place` the block and
+ * `serv.survival.openWindow(player, {kind, title, slots, place, cells, near, quick, closed, viewed})` opens
+ * one over `slots` (see clicks.js): `kind` is a name of prismarine-windows, `place` the block, `cells`
+ * the blocks whose contents the slots are, and
  * `near()` the position (null: gone) that its owner must be near to. `player.openWindow` is it or null;
  * `player.closeWindow()` closes it, and the item at the cursor is returned to the player.
+ *
+ * 'gamut:opened' {player, kind, block, place}; 'gamut:stored' {player, block, cells, item, count}: what
+ * the clicks of a player have added to contents, less than 0 for what was taken, once nothing is left
+ * at the cursor.
  */
 
 const { Clicks } = require('./clicks');
@@ -94,7 +99,8 @@ function open(serv, player, spec) {
   player.closeWindow();
   player.windowCount = (player.windowCount % 100) + 1;
   player.openWindow = over(player, spec, player.windowCount);
-  if (spec.place) player.openWindow.block = blockAt(serv, spec.place);
+  const block = spec.place ? serv.survival.blocks.at(spec.place.x, spec.place.y, spec.place.z) : null;
+  Object.assign(player.openWindow, { block: block?.id, blockName: block?.name, moved: new Map() });
   player._client.write('open_window', {
     windowId: player.openWindow.id,
     inventoryType: serv.survival.windowTypes[`minecraft:${spec.kind}`].type,
@@ -103,8 +109,7 @@ function open(serv, player, spec) {
   sendAll(serv, player.openWindow);
   if (spec.viewed) spec.viewed(player, true);
   player.emit('windowOpened', player.openWindow);
-  const block = spec.place ? serv.survival.blocks.at(spec.place.x, spec.place.y, spec.place.z).name : null;
-  serv.emit('gamut:opened', { player, kind: spec.kind, block });
+  serv.emit('gamut:opened', { player, kind: spec.kind, block: block?.name ?? null, place: spec.place ?? null });
 }
 
 function close(serv, player) {
@@ -113,11 +118,30 @@ function close(serv, player) {
   if (window && window.viewed) window.viewed(player, false);
   if (window && window.closed) window.closed(player);
   player.emit('windowClosed');
+  if (window?.cells) settle(serv, player, window);
   if (player.cursor) {
     const { cursor } = player;
     player.cursor = null;
     serv.survival.giveOrToss(player, cursor);
   }
+}
+
+/** Adds what a click has changed of a window's contents to the sums by item. */
+function count(window, before) {
+  before.forEach((old, index) => {
+    const now = window.slots[index].get();
+    if (old === now) return;
+    if (old) window.moved.set(old.name, (window.moved.get(old.name) ?? 0) - old.count);
+    if (now) window.moved.set(now.name, (window.moved.get(now.name) ?? 0) + now.count);
+  });
+}
+
+/** Says what the clicks so far have moved into or out of a window's contents. */
+function settle(serv, player, { moved, blockName: block, cells }) {
+  for (const [item, change] of moved) {
+    if (change !== 0) serv.emit('gamut:stored', { player, block, cells, item, count: change });
+  }
+  moved.clear();
 }
 
 /**
@@ -150,6 +174,10 @@ function onClick(serv, player, packet) {
     accepted = seesSlot(window, packet) && serv.survival.clicks.click(window, packet);
     player.emit('clicked', window);
   });
+  if (window.cells) {
+    count(window, before);
+    if (!player.cursor) settle(serv, player, window);
+  }
   answer(accepted);
   // For a shift-click or a number key, client and server may differ: the whole window is sent.
   if (!accepted || packet.mode === 1 || packet.mode === 2) {

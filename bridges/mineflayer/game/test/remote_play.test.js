@@ -133,3 +133,21 @@ test('names that the version does not have are answered with the nearest', async
   assert.match(block, /no block is called "oak_lgo" in 1\.16\.5; nearest: oak_log/);
   assert.match(item, /stonne_pickaxe.*nearest: stone_pickaxe/);
 });
+
+test('the trace has the blocks that the client saw itself dig, what it picked up, and chat', async (t) => {
+  const { game } = await begin(t, await serve(t), { actions: 'code', names: ['Ann'] });
+  const program = `const block = bot.blockAt(bot.entity.position.offset(0, -1, 0)); await bot.dig(block);
+    await bot.waitForTicks(30); bot.chat('Done.');`;
+  await game.step(code(program));
+  const seen = [];
+  for (let i = 0; i < 60 && !seen.some(({ type }) => type === 'chat'); i++) {
+    const frame = await game.step(code(null));
+    seen.push(...frame.details[0].trace);
+  }
+  const plain = seen.map(({ tick, position, ...event }) => event);
+  assert.deepStrictEqual(plain, [
+    { type: 'dug', who: 'Ann', block: 'grass_block', properties: { snowy: false }, tool: '' },
+    { type: 'picked', who: 'Ann', item: 'dirt', count: 1, thrower: '' },
+    { type: 'chat', who: 'Ann', text: 'Done.' }
+  ]);
+});

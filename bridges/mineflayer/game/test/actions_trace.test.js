@@ -1,0 +1,146 @@
+'use strict';
+const test = require('node:test');
+const assert = require('node:assert');
+const { fromWords } = require('../survival/commands/words');
+const { begin } = require('./actions_help');
+
+const run = (world, ...lines) => lines.reduce(
+  (before, line) => before.then(() => world.command(0, fromWords(line))), Promise.resolve());
+/** Returns the trace of an agent since the last call, without the ticks and, by default, its own name. */
+const traceOf = (world, index = 0) => world.run(() => world.agents[index].look()).details.trace
+  .map(({ tick, ...event }) => { assert.ok(Number.isInteger(tick)); return event; });
+const own = (world, index = 0) => traceOf(world, index)
+  .filter(({ who }) => who === world.agents[index].name).map(({ who, ...event }) => event);
+const at = (world, x, y, z) => world.origin.offset(x, y, z);
+const place = (world, x, y, z) => at(world, x, y, z).toArray();
+const idOf = (world, name) => world.bots[0].registry.itemsByName[name].id;
+
+test('what is dug, placed, crafted, smelted, eaten and trodden down is in the trace', async () => {
+  const world = await begin();
+  const [bot] = world.bots;
+  await run(world, '/give @s wooden_hoe', '/give @s oak_stairs 2', '/give @s wheat 3', '/give @s bread',
+    '/setblock ~2 ~-1 ~ farmland', '/setblock ~2 ~ ~ wheat[age=7]', '/setblock ~-2 ~ ~ crafting_table',
+    '/setblock ~ ~ ~-2 furnace', '/setblock ~3 ~-1 ~3 farmland');
+  await world.step(5);
+  traceOf(world);
+  await world.until(() => bot.equip(idOf(world, 'wooden_hoe'), 'hand'));
+  await world.until(() => bot.dig(bot.blockAt(at(world, 2, 0, 0))));
+  await world.until(() => bot.equip(idOf(world, 'oak_stairs'), 'hand'));
+  await world.until(() => bot.placeBlock(bot.blockAt(at(world, 0, -1, 2)), { x: 0, y: 1, z: 0 }));
+  const [dug, placed] = own(world).filter(({ type }) => type === 'dug' || type === 'placed');
+  assert.deepStrictEqual(dug, { type: 'dug', block: 'wheat', properties: { age: 7 },
+    position: place(world, 2, 0, 0), tool: 'wooden_hoe' });
+  assert.strictEqual(placed.block, 'oak_stairs');
+  assert.strictEqual(placed.properties.half, 'bottom');
+  assert.deepStrictEqual(placed.position, place(world, 0, 0, 2));
+
+  const table = bot.blockAt(at(world, -2, 0, 0));
+  const [recipe] = bot.recipesFor(idOf(world, 'bread'), null, 1, table);
+  await world.until(() => bot.craft(recipe, 1, table));
+  assert.deepStrictEqual(own(world).find(({ type }) => type === 'crafted'),
+    { type: 'crafted', item: 'bread', count: 1, position: place(world, -2, 0, 0) });
+
+  await run(world, '/give @s sand 2', '/give @s coal', '/effect give @s hunger 2 255');
+  await world.step(30);
+  const furnace = await world.until(() => bot.openFurnace(bot.blockAt(at(world, 0, 0, -2))));
+  await world.until(() => furnace.putInput(idOf(world, 'sand'), null, 1));
+  await world.until(() => furnace.putFuel(idOf(world, 'coal'), null, 1));
+  await world.step(210);
+  await world.until(() => furnace.takeOutput());
+  world.run(() => furnace.close());
+  const where = { block: 'furnace', position: place(world, 0, 0, -2) };
+  assert.deepStrictEqual(own(world).filter(({ type }) => type !== 'picked'), [
+    { type: 'opened', ...where },
+    { type: 'put', ...where, item: 'sand', count: 1 },
+    { type: 'put', ...where, item: 'coal', count: 1 },
+    { type: 'smelted', item: 'glass', count: 1, position: where.position },
+    { type: 'took', ...where, item: 'glass', count: 1 },
+  ]);
+
+  await world.until(() => bot.equip(idOf(world, 'bread'), 'hand'));
+  await world.until(() => bot.consume());
+  assert.deepStrictEqual(own(world), [{ type: 'ate', item: 'bread' }]);
+
+  await run(world, '/tp @s ~3 ~6 ~3');
+  await world.step(40);
+  assert.deepStrictEqual(own(world), [{ type: 'trampled', position: place(world, 3, -1, 3) }]);
+  world.close();
+});
+
+test('contents change by what a window has moved in all, in a large chest too', async () => {
+  const world = await begin();
+  const [bot] = world.bots;
+  await run(world, '/setblock ~2 ~ ~ chest[facing=west,type=right]', '/setblock ~2 ~ ~1 chest[facing=west,type=left]',
+    '/replaceitem block ~2 ~ ~ container.3 iron_ingot 20', '/give @s dirt 9');
+  await world.step(5);
+  traceOf(world);
+  const chest = await world.until(() => bot.openContainer(bot.blockAt(at(world, 2, 0, 0))));
+  await world.until(() => chest.withdraw(idOf(world, 'iron_ingot'), null, 7));
+  const [opened, took] = own(world);
+  const { other_half: other, ...event } = took;
+  assert.strictEqual(opened.type, 'opened');
+  assert.deepStrictEqual({ ...event, position: [event.position, other].sort() }, { type: 'took', block: 'chest',
+    position: [place(world, 2, 0, 0), place(world, 2, 0, 1)].sort(), item: 'iron_ingot', count: 7 });
+  // A shift-click, from the player's part of the window.
+  const slot = chest.slots.findIndex((item) => item?.name === 'dirt');
+  await world.until(() => bot.clickWindow(slot, 0, 1));
+  assert.deepStrictEqual(own(world).map(({ type, item, count }) => [type, item, count]), [['put', 'dirt', 9]]);
+  // Taken to the cursor and put back is nothing.
+  const full = chest.slots.findIndex((item) => item?.name === 'iron_ingot');
+  await world.until(() => bot.clickWindow(full, 0, 0));
+  await world.until(() => bot.clickWindow(full, 0, 0));
+  assert.deepStrictEqual(own(world), []);
+  // What is at the cursor when the window closes was taken.
+  await world.until(() => bot.clickWindow(full, 0, 0));
+  world.run(() => chest.close());
+  await world.step(2);
+  assert.deepStrictEqual(own(world).map(({ type, count }) => [type, count]), [['took', 13]]);
+  world.close();
+});
+
+test('who gave is told, by stack and by part of a stack; what the dead drop is nobody\'s gift', async () => {
+  const world = await begin({ agents: 2, server: { respawn: true, doMobSpawning: false } });
+  const [giver, taker] = world.bots;
+  await run(world, '/tp a1 ~ ~ ~9', '/give a0 stone 10', '/give a1 dirt 2240', '/give a1 stone 60');
+  await world.step(2);
+  traceOf(world);
+  traceOf(world, 1);
+  await world.until(() => giver.look(Math.PI, 0, true));
+  await world.step(2);
+  await world.until(() => giver.toss(idOf(world, 'stone'), null, 9));
+  await world.step(60);
+  const tosses = own(world);
+  const [tossed] = tosses;
+  assert.deepStrictEqual([tossed.type, tossed.item], ['tossed', 'stone']);
+  assert.strictEqual(tosses.reduce((sum, { count }) => sum + count, 0), 9); // mineflayer's toss is one by one
+  assert.ok(Math.abs(tossed.yaw - Math.PI) < 0.1, `${tossed.yaw}`);
+  await run(world, '/tp a1 ~ ~ ~4');
+  await world.step(30);
+  // It has room for 4 of the 9.
+  assert.deepStrictEqual(own(world), [{ type: 'gave', item: 'stone', count: 4, to: 'a1' }]);
+  const [{ position, ...picked }] = own(world, 1);
+  assert.deepStrictEqual(picked, { type: 'picked', item: 'stone', count: 4, thrower: 'a0' });
+  assert.strictEqual(position.length, 3);
+  await run(world, '/tp a1 ~ ~ ~-1', '/clear a1', '/kill a0');
+  await world.step(60);
+  assert.deepStrictEqual(own(world, 1).map(({ item, count, thrower }) => [item, count, thrower]), [['stone', 1, '']]);
+  assert.deepStrictEqual(own(world), []);
+  world.close();
+});
+
+test('chat and blows are in the traces of both', async () => {
+  const world = await begin({ agents: 2 });
+  const [one, two] = world.bots;
+  await world.step(5);
+  traceOf(world);
+  traceOf(world, 1);
+  world.run(() => one.chat('Hello "\u{1F600}"'));
+  await world.step(15);
+  world.run(() => one.attack(one.players.a1.entity));
+  await world.step(2);
+  assert.ok(two.health < 20);
+  const both = [{ type: 'chat', who: 'a0', text: 'Hello "\u{1F600}"' }, { type: 'hit', who: 'a0', entity: 'a1' }];
+  assert.deepStrictEqual(traceOf(world), both);
+  assert.deepStrictEqual(traceOf(world, 1), both);
+  world.close();
+});
