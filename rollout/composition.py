@@ -30,7 +30,7 @@ from rollout.configuration.plugins import build_plugin
 from rollout.errors import ConfigError
 from rollout.evaluators import Decisions
 
-_RUNNING, _SUCCESS, _FAILURE = (np.int8(o) for o in Outcome)
+_RUNNING, _SUCCESS, _FAILURE = (np.int8(o) for o in tuple(Outcome)[:3])  # an invalid part fails
 
 _PARTS = "evaluators, each a mapping with `name` and options, or with `task`"
 
@@ -137,7 +137,9 @@ class _Parallel:
             reward += np.where(open_, said.reward, np.float32(0))
             np.copyto(self._outcome[number], said.outcome, where=open_)
             np.copyto(self._shares[number], said.progress, where=open_)
-        done, lost = self._outcome == _SUCCESS, self._outcome == _FAILURE
+        ended = self._outcome != _RUNNING
+        done = self._outcome == _SUCCESS
+        lost = ended & ~done
         if self._every:
             success, failure = done.all(0), lost.any(0)
             progress = self._shares.sum(0) / np.float32(len(self._parts))
@@ -179,7 +181,7 @@ class _Sequence:
             np.copyto(reward, said.reward, where=mine)
             np.copyto(self._share, said.progress, where=mine)
             done = mine & (said.outcome == _SUCCESS)
-            failure |= mine & (said.outcome == _FAILURE)
+            failure |= mine & (said.outcome >= _FAILURE)
             if number == last:
                 success |= done
                 continue

@@ -129,6 +129,9 @@ class MineflayerBridge:
     hunt: bool = option(
         False, "whether states have the factors of MCU's Appendix D: equipment, herd and its place"
     )
+    minenpc: bool = option(
+        False, "whether states have the factors of MineNPC-Task, with its fixture and player"
+    )
     task_files: str = option(
         "",
         "folder of your own copy of tasks: MineLand's description_files, or task_configs of MCU or "
@@ -169,6 +172,10 @@ class MineflayerBridge:
             raise ConfigError("commands, blocks and players need mode=embedded")
         if self.hunt and self.mode == "remote":
             raise ConfigError("hunt needs mode=embedded, whose states have a herd")
+        if self.minenpc and (self.mode == "remote" or self.agents > 1 or self.names):
+            raise ConfigError("minenpc needs mode=embedded and one agent with its usual name")
+        if self.minenpc and (self.scene != NO_SCENE or self.hunt):
+            raise ConfigError("minenpc has a scene of its own: leave commands, blocks, players out")
 
     @cached_property
     def scene(self) -> Scene:
@@ -253,7 +260,7 @@ class MineflayerBridge:
                 layout, self.observed(), picture, None if blueprint is None else blueprint.shape
             ),
             action_space=spaces.action_space(self.actions, self.compact_actions),
-            state_space=state_space(hunt=self.hunt),
+            state_space=state_space(hunt=self.hunt, npc=self.minenpc),
             signals={each.key: each.signal() for each in layout if each.role == "signal"},
             max_width=self.max_width,
             width_step=self.agents,

@@ -8,6 +8,7 @@ from typing import Any
 from bridges.mineflayer import hunts
 from bridges.mineflayer.blueprints import BLUEPRINTS, materials
 from bridges.mineflayer.loadouts import LOADOUTS, NONE, Item, parse_loadout
+from bridges.mineflayer.minenpc import scene as minenpc
 from bridges.mineflayer.scene import NO_SCENE, Scene
 from rollout.api import Factor, Start, StateSpace
 
@@ -42,12 +43,13 @@ CONDITION = {"health": 20, "food": 20, "experience": 0, "effect": NONE}
 _SAFE = 2**53 - 1  # integers that JavaScript represents exactly
 
 
-def state_space(*, hunt: bool = False) -> StateSpace:
+def state_space(*, hunt: bool = False, npc: bool = False) -> StateSpace:
     """Returns the space of all states an episode can start from.
 
     Args:
         hunt: whether they are those of a hunt (``hunts.py``): ``mobs`` and ``distance`` have other
             values, and more factors follow.
+        npc: whether they are those of MineNPC-Task (``minenpc/scene.py``).
     """
     mobs, distances = (hunts.HERDS, hunts.BANDS) if hunt else (NUMBERS, DISTANCES)
     return StateSpace(
@@ -72,6 +74,7 @@ def state_space(*, hunt: bool = False) -> StateSpace:
             Factor("experience", LEVELS, unit="levels", doc="their experience"),
             Factor("effect", EFFECTS, doc="a status effect of level 1 that stays on them"),
             *(hunts.factors() if hunt else ()),
+            *(minenpc.factors() if npc else ()),
         )
     )
 
@@ -108,5 +111,5 @@ def start_message(
         "state": dict(state),
         "items": [item.as_data() for item in items],
         "targets": targets,
-        **scene.message(),
+        **(minenpc.case_of(state).scene if "npc" in state else scene).message(),
     }

@@ -16,6 +16,7 @@ from bridges.mineflayer.commands import Command
 from bridges.mineflayer.driver import Driver, Message
 from bridges.mineflayer.factors import start_message
 from bridges.mineflayer.loadouts import Item
+from bridges.mineflayer.minenpc.scene import case_of
 from bridges.mineflayer.pictures.observation import SCENE, Pictures
 from bridges.mineflayer.scene import Scene
 from bridges.mineflayer.spaces import BEARINGS, BLUEPRINT, RGB, bearings, encode
@@ -105,6 +106,9 @@ class MineflayerInstance:
                 start["name"] = self.names[rows[k]]
         sorted_rows = [rows[k] for k in order]
         answer = self._ask("reset", {"slots": sorted_rows, "starts": sent}, timeout_s)
+        for k, said in zip(order, self._said(answer, len(rows), "reset"), strict=True):
+            state = starts[k].state.values
+            said.update(case_of(state).told() if "npc" in state else {})
         frame = self._take(sorted_rows, answer, "reset")
         return frame if sorted_rows == rows else frame.take(np.argsort(order))
 

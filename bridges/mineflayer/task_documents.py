@@ -20,6 +20,8 @@ from bridges.mineflayer.atomic import make as make_atomic
 from bridges.mineflayer.atomic import names as atomic_names
 from bridges.mineflayer.factors import CONDITION
 from bridges.mineflayer.loadouts import LOADOUTS, NONE, parse_loadout
+from bridges.mineflayer.minenpc.documents import make as make_npc
+from bridges.mineflayer.minenpc.documents import task_names as npc_names
 from bridges.mineflayer.names import VERSION
 from bridges.mineflayer.scripts import SCRIPTS
 from bridges.mineflayer.task_files import Row, load_files
@@ -184,7 +186,7 @@ class MinelandTasks:
     def names(self) -> Iterable[str]:
         """Returns those ids of MineLand's lists that are possible, and ours."""
         files = (*load_files(self.files), *mcu_files.find_files(self.files))
-        return (*generate(), *files, *atomic_names())
+        return (*generate(), *files, *atomic_names(), *npc_names())
 
     def document(self, name: str) -> Mapping[str, Any] | None:
         """Returns the contents of a task's file; see ``rollout.api.bridge.TaskMaker``."""
@@ -193,6 +195,7 @@ class MinelandTasks:
             return self._of_row(rows[name])
         asked = mcu_files.make(self.files, name, self.ticks_per_step)
         asked = asked or make_atomic(name, self.ticks_per_step)
+        asked = asked or make_npc(name, self.ticks_per_step)
         if asked is not None:
             return asked
         if rows and name.startswith(_OF_FILES):

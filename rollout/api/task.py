@@ -17,11 +17,15 @@ from rollout.errors import ConfigError, UnknownNameError
 
 
 class Outcome(IntEnum):
-    """The result of a task so far. Any value other than ``RUNNING`` terminates the episode."""
+    """The result of a task so far. Any value other than ``RUNNING`` terminates the episode.
+
+    ``INVALID`` is a run that broke a rule of its task: no success, and counted apart from failures.
+    """
 
     RUNNING = 0
     SUCCESS = 1
     FAILURE = 2
+    INVALID = 3
 
 
 @dataclass(slots=True)

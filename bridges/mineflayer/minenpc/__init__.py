@@ -1,0 +1,1 @@
+"""MineNPC-Task in Minecraft: tasks, their conditions on runs, and scripted experts."""

@@ -1,0 +1,185 @@
+"""MineNPC-Task's tasks: their conditions on made-up runs, their states, what is refused."""
+
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bridges.mineflayer import MineflayerBridge
+from bridges.mineflayer.minenpc.evaluator import MineNpc
+from bridges.mineflayer.minenpc.predicates import number
+from bridges.mineflayer.minenpc.scene import PAPER, case_of, tasks
+from rollout.api import Frame, Outcome, Start, State
+from rollout.errors import ConfigError, UnknownNameError
+from rollout.tasks import load_task
+from rollout.yaml12 import load_yaml
+
+TRACES = load_yaml(Path(__file__).parent / "data" / "minenpc_traces.yaml", ours=True)
+COUNTED = ("dug", "crafted", "tossed", "gave", "took", "put")
+
+
+def frame(details):
+    no = np.zeros(1, np.bool_)
+    return Frame({}, {}, no, no, np.zeros(1, np.int64), [details])
+
+
+def given(name):
+    """The agent's items at the start."""
+    fields = {
+        "n": tasks()[name].get("counts", [0])[0],
+        "m": tasks()[name].get("materials", [""])[0],
+    }
+    give = tasks()[name].get("give", {}).items()
+    return {item.format(**fields): number(str(n).format(**fields)) for item, n in give}
+
+
+def at(case, words):
+    return [int(each) for each in words] if len(words) == 3 else case.places.points[words[0]]
+
+
+class Run:
+    """The details of a run, from lines of the data file."""
+
+    def __init__(self, name, lines):
+        self.case = case_of({"npc": name, **PAPER})
+        self.items, self.events, self.drops, self.blocks = dict(given(name)), [], [], {}
+        self.place = [3.5, 64, 2.5]
+        for line in lines:
+            words, _, where = line.partition(" @")
+            self.add(words.split(), where.replace("tool=", "").replace("age=", "").split())
+
+    def add(self, words, where):
+        kind, *rest = words
+        extra = {k: v for k, _, v in (word.partition("=") for word in rest if "=" in word)}
+        rest = [word for word in rest if "=" not in word]
+        tool = next((word for word in where if not word.lstrip("-").isdigit()), "")
+        position = [int(word) for word in where if word.lstrip("-").isdigit()] or [31, 65, 0]
+        event = {"type": kind, "tick": 5, "who": "a0", "position": position}
+        if kind == "d":
+            self.items[rest[0]] = self.items.get(rest[0], 0) + int(rest[1])
+        elif kind == "dug":
+            about = {"block": rest[0], "tool": extra.get("tool", tool)}
+            about["properties"] = {"age": int(extra["age"])} if "age" in extra else {}
+            self.events += [{**event, **about}] * int(rest[1])
+        elif kind in ("took", "put"):
+            chest = self.case.places.points[rest[0]]
+            about = {"item": rest[1], "count": int(rest[2]), "position": chest}
+            self.events += [{**event, **about}] * bool(about["count"])
+        elif kind == "gave":
+            self.events.append({**event, "item": rest[0], "count": int(rest[1]), "to": "Player1"})
+        elif kind == "lie":
+            lying = {"item": rest[0], "count": int(rest[1]), "position": position, "thrower": "a0"}
+            self.drops.append(lying)
+        elif kind == "at":
+            self.place = at(self.case, rest)
+        elif kind == "crops":
+            for cell in self.case.places.cells["bare"][: int(rest[0])]:
+                self.blocks[cell] = "wheat"
+        elif kind == "block":
+            corners = [int(each) for each in rest[1:]]
+            ranges = [range(corners[k], corners[k + 3] + 1) for k in range(3)]
+            for cell in product(*ranges):
+                self.blocks[cell] = rest[0]
+        else:
+            self.events.append({**event, "item": rest[0], "count": int(rest[1])})
+
+    def details(self, tick, *more):
+        shown = {f"{x} {y - 64} {z}": block for (x, y, z), block in self.blocks.items()}
+        items = {k: {"name": name, "count": n} for k, (name, n) in enumerate(self.items.items())}
+        return {
+            "name": "a0",
+            "tick": tick,
+            "inventory_all": items,
+            "location_stats": {"pos": self.place},
+            "trace": [*self.events, *more],
+            "privileged": {"regions": {"all": shown}, "drops": self.drops},
+        }
+
+    def outcome(self, *more):
+        """The outcome after the run, and the evaluator."""
+        name = self.case.name
+        evaluator = MineNpc().build(1)
+        start = Run(name, []).details(0)
+        start["privileged"]["drops"] = []
+        values = {"npc": name, **PAPER}
+        evaluator.reset([0], [Start(State(0, values), 1)], frame(start))
+        evaluator.judge({}, frame(self.details(10, *more)))
+        self.events = []
+        return Outcome(evaluator.judge({}, frame(self.details(100))).outcome[0]), evaluator
+
+
+def one_less(line):
+    """The last line of a run, with one less of what it has."""
+    words, sign, where = line.partition(" @")
+    words = words.split()
+    if words[0] == "at":
+        return []
+    if words[0] == "block":
+        corner = words[-3:]
+        return [line, " ".join(["block", "air", *corner, *corner])]
+    place = next(k for k, word in enumerate(words) if word.lstrip("-").isdigit())
+    count = int(words[place])
+    words[place] = str(count - (1 if count > 0 else -1))
+    return [" ".join(words) + sign + where]
+
+
+@pytest.mark.parametrize("name", tasks())
+def test_a_run_passes_a_near_miss_fails_and_a_violation_is_invalid(name):
+    lines = TRACES[name]
+    won, evaluator = Run(name, lines).outcome()
+    assert won == Outcome.SUCCESS, evaluator.why(0)
+    missed, evaluator = Run(name, [*lines[:-1], *one_less(lines[-1])]).outcome()
+    assert missed == Outcome.RUNNING
+    assert evaluator.why(0)
+    assert 0 < evaluator.share()[0] < 1
+    breach = {"type": "violation", "who": "a0", "tick": 6, "rule": "commands", "evidence": "/give"}
+    invalid, evaluator = Run(name, lines).outcome(breach)
+    assert invalid == Outcome.INVALID
+    assert evaluator.why(0) == ["violation of commands"]
+    asked = {"type": "chat", "who": "a0", "tick": 6, "text": "How many?"}
+    assert Run(name, lines).outcome(asked)[0] == Outcome.SUCCESS
+    assert Run(name, lines).outcome(asked, asked)[0] == Outcome.RUNNING
+
+
+@pytest.mark.parametrize("name", tasks())
+def test_doing_nothing_passes_no_variant(name):
+    outcome, _ = Run(name, []).outcome()
+    assert outcome == Outcome.RUNNING
+
+
+def test_every_variant_can_be_set_up_and_turns_with_its_places():
+    spec = MineflayerBridge(minenpc=True).spec
+    for name in tasks():
+        space = load_task(spec, "mineflayer", f"minenpc/{name}").state_space
+        assert space.size >= 96, name
+        for number_of in range(0, space.size, space.size // 5):
+            assert case_of(space.state(number_of).values).scene.commands
+    known = case_of({"npc": "R04", **PAPER})
+    turned = case_of({"npc": "R04", **PAPER, "turn": 90})
+    x, y, z = known.places.points["treasure_box"]
+    assert turned.places.points["treasure_box"] == (-z, y, x)
+    keys = [entry["key"] for entry in known.memory]
+    hidden = case_of({"npc": "R04", **PAPER, "memory": "hidden"})
+    assert [key for key in keys if key != "treasure_box"] == [e["key"] for e in hidden.memory]
+    stale = case_of({"npc": "R04", **PAPER, "memory": "stale"})
+    assert stale.places.points["treasure_box"] != (x, y, z)
+    assert [x, y, z] in [entry["value"] for entry in stale.memory]
+
+
+def test_conditions_are_refused_with_the_nearest_name():
+    with pytest.raises(UnknownNameError, match="cobblestone"):
+        MineNpc(goal=("d(cobblestoen) >= 3",))
+    with pytest.raises(UnknownNameError, match="pickaxe"):
+        MineNpc(goal=("dug(stone, tool='*_pickax') >= 3",))
+    with pytest.raises(UnknownNameError, match="dug"):
+        MineNpc(goal=("dig(stone) >= 3",))
+    with pytest.raises(UnknownNameError, match="place"):
+        MineNpc(goal=("near(Farm, 3)",))
+    with pytest.raises(ConfigError, match="expected took"):
+        MineNpc(goal=("took(P) >= 3",))
+    with pytest.raises(ConfigError, match="no condition"):
+        MineNpc(goal=("d(dirt >= 3",))
+    with pytest.raises(ConfigError, match="expected a call"):
+        MineNpc(goal=("__import__",))
+    assert MineNpc(goal=("near(Farm, 3)",), places={"Farm": (1, 64, 2)}).conditions()
