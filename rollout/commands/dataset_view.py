@@ -14,7 +14,14 @@ from rollout.commands.dataset_arguments import add_dataset, add_filter
 from rollout.commands.dataset_formats import SET_ASIDE
 from rollout.commands.loopback import Answer, LoopbackServer
 from rollout.data import Dataset, EpisodeRef
-from rollout.data.view import MOST_BYTES, listed_episodes, page, served_episode, write_page
+from rollout.data.view import (
+    MOST_BYTES,
+    listed_episodes,
+    page,
+    served_episode,
+    served_summary,
+    write_page,
+)
 from rollout.errors import DatasetError, InputError
 from rollout.files import local_path
 from rollout.signals import one_line
@@ -68,7 +75,7 @@ def _opened(path: Path, condition: str) -> tuple[Dataset, list[EpisodeRef]]:
 
 
 class Server(LoopbackServer):
-    """A server of one dataset; a page shows the dataset as it is when the page is loaded.
+    """A server of one dataset, whose pages ask for what is new while a run goes on.
 
     Args:
         opened: returns the dataset, opened now, and its episodes.
@@ -82,19 +89,21 @@ class Server(LoopbackServer):
         self._now: tuple[Dataset, list[EpisodeRef]] | None = None
 
     def answer(self, path: str, query: str = "") -> Answer | None:
-        """Returns the page, or the steps of an episode."""
+        """Returns the page, its newest table, or the steps of an episode."""
         with self._lock:
-            if path == "" or self._now is None:
+            if path in ("", "now") or self._now is None:
                 if self._now is not None:
                     self._now[0].close()
                 self._now = self._opened()
             dataset, refs = self._now
             if path == "":
                 return "text/html", list(page(dataset, refs, self._judges))
+            if path == "now":
+                return "application/json", [served_summary(dataset, refs, self._judges)]
             asked = re.fullmatch(r"episode/(\d{1,18})/(\d{1,4})", path)
             for ref in refs if asked else ():
                 if asked and (ref.episode, ref.attempt) == (int(asked[1]), int(asked[2])):
-                    return "application/json", [served_episode(dataset, ref)]
+                    return "application/json", [served_episode(dataset, ref, self._judges)]
         return None
 
 
@@ -130,7 +139,7 @@ def add_commands(commands: Any) -> None:
         nargs="+",
         default=[],
         metavar="RUN",
-        help="runs of gamut judge, whose scores are in the table",
+        help="runs of gamut judge, whose scores are in the table and verdicts in the transcripts",
     )
 
 

@@ -304,15 +304,10 @@ def judge_scores(run: str, criterion: str | None = None) -> dict[int, float]:
         DatasetError, InputError: they cannot be read, or are no verdicts.
         UnknownNameError: there is no such criterion.
     """
-    path = Path(run)
-    path = path / "verdicts.parquet" if path.is_dir() else path
-    table = read_table(path)
-    missing = {"episode", "other", "criterion", "score"} - table.keys()
-    if missing:
-        raise InputError(f"{path} has no columns {sorted(missing)}; expected a run of gamut judge")
+    table = judge_table(run)
     names = sorted({*table["criterion"].tolist()})
     if criterion is not None and criterion not in names:
-        raise UnknownNameError(f"criterion of {path}", criterion, names)
+        raise UnknownNameError(f"criterion of {run}", criterion, names)
     found: dict[int, list[float]] = defaultdict(list)
     columns = [table[name].tolist() for name in ("episode", "other", "criterion", "score")]
     for episode, other, name, score in zip(*columns, strict=True):
@@ -321,3 +316,18 @@ def judge_scores(run: str, criterion: str | None = None) -> dict[int, float]:
             if other >= 0:
                 found[other].append(1.0 - score)
     return {episode: sum(each) / len(each) for episode, each in found.items()}
+
+
+def judge_table(run: str) -> dict[str, Array]:
+    """Returns the verdicts in a run of a judge, by column; see ``judge_scores``.
+
+    Raises:
+        DatasetError, InputError: they cannot be read, or are no verdicts.
+    """
+    path = Path(run)
+    path = path / "verdicts.parquet" if path.is_dir() else path
+    table = read_table(path)
+    missing = {"episode", "other", "criterion", "score"} - table.keys()
+    if missing:
+        raise InputError(f"{path} has no columns {sorted(missing)}; expected a run of gamut judge")
+    return dict(table)

@@ -6,13 +6,14 @@ import base64
 import hashlib
 import json
 import math
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from rollout.api import Outcome
-from rollout.data.expressions import judge_scores
+from rollout.data.expressions import judge_scores, judge_table
 from rollout.data.reader import Dataset
 from rollout.data.refs import EpisodeRef, part_of_set
 from rollout.data.view.steps import Data, pictures_data, steps_data
@@ -24,7 +25,7 @@ MOST_BYTES = 64_000_000
 """Most bytes of a page."""
 
 _PARTS = TEMPLATES.parent / "view"
-_SCRIPTS = ("parts.js", "plots.js", "calls.js", "film.js", "table.js", "main.js")
+_SCRIPTS = ("parts.js", "plots.js", "calls.js", "transcript.js", "film.js", "table.js", "main.js")
 _SPARE = 100_000  # bytes for the head of the page and the descriptions of pictures
 
 
@@ -75,7 +76,8 @@ def write_page(
         refs: episodes of its table.
         chosen: those whose steps it has; frames are left out if there is no room for all. By
             default as many of ``refs``, from the first, as there is room for.
-        judges: runs of ``gamut judge``, each a column of mean scores.
+        judges: runs of ``gamut judge``, each a column of mean scores; the verdicts are at the end
+            of the transcripts.
         most_bytes: bound of its size.
 
     Raises:
@@ -88,7 +90,8 @@ def write_page(
             f"a table of {len(refs)} episodes needs {len(summary) / 1e6:.1f} MB, and a page has at "
             f"most {most_bytes / 1e6:g}; choose episodes by --filter"
         )
-    found = _chosen(dataset, chosen, room) if chosen is not None else _first(dataset, refs, room)
+    verdicts, choose = _verdicts(judges), _first if chosen is None else _chosen
+    found = choose(dataset, refs if chosen is None else chosen, room, verdicts)
     shown, failed, left_out = 0, 0, 0
 
     def counted() -> Iterator[tuple[str, str]]:
@@ -109,18 +112,27 @@ def page(dataset: Dataset, refs: Sequence[EpisodeRef], judges: Sequence[str]) ->
     return _rendered(_summary(dataset, refs, judges, served=True), (), served=True)
 
 
-def served_episode(dataset: Dataset, ref: EpisodeRef) -> str:
+def served_summary(dataset: Dataset, refs: Sequence[EpisodeRef], judges: Sequence[str]) -> str:
+    """Returns the table of episodes as JSON, for a page that is open while a run goes on."""
+    return _summary(dataset, refs, judges, served=True)
+
+
+def served_episode(dataset: Dataset, ref: EpisodeRef, judges: Sequence[str] = ()) -> str:
     """Returns the steps of an episode as JSON, with as many pictures as there is room for."""
-    [(_, data)] = _chosen(dataset, [ref], MOST_BYTES)
+    [(_, data)] = _chosen(dataset, [ref], MOST_BYTES, _verdicts(judges))
     return _json(data)
 
 
+Verdicts = Mapping[int, Sequence[tuple[str, str]]]
+"""By episode, the criteria with the run, and the judge's words."""
+
+
 def _chosen(
-    dataset: Dataset, refs: Sequence[EpisodeRef], room: int
+    dataset: Dataset, refs: Sequence[EpisodeRef], room: int, verdicts: Verdicts
 ) -> Iterator[tuple[EpisodeRef, Data]]:
     """All these episodes; the shorter leave what they do not need to the longer ones."""
     for n, ref in enumerate(sorted(refs, key=lambda ref: ref.length)):
-        data, size = _episode(dataset, ref, room // (len(refs) - n))
+        data, size = _episode(dataset, ref, room // (len(refs) - n), verdicts)
         if size > room:
             raise DatasetError(
                 f"the steps of episode {ref.episode} need {size / 1e6:.1f} MB without pictures, "
@@ -131,21 +143,21 @@ def _chosen(
 
 
 def _first(
-    dataset: Dataset, refs: Sequence[EpisodeRef], room: int
+    dataset: Dataset, refs: Sequence[EpisodeRef], room: int, verdicts: Verdicts
 ) -> Iterator[tuple[EpisodeRef, Data]]:
     """The first episodes, whole; the very first one without frames that do not fit."""
     for n, ref in enumerate(refs):
-        data, size = _episode(dataset, ref, room)
+        data, size = _episode(dataset, ref, room, verdicts)
         if size > room or (n and any(column["left_out"] for column in data["pictures"])):
             return
         room -= size
         yield ref, data
 
 
-def _episode(dataset: Dataset, ref: EpisodeRef, room: int) -> tuple[Data, int]:
+def _episode(dataset: Dataset, ref: EpisodeRef, room: int, verdicts: Verdicts) -> tuple[Data, int]:
     """An episode whose pictures fit with the rest, and the bytes it takes."""
     try:
-        data: Data = steps_data(dataset, ref)
+        data: Data = steps_data(dataset, ref, verdicts.get(ref.episode, ()))
         size = len(_json(data))
         data["pictures"] = pictures_data(dataset, ref, max(0, room - size))
     except DatasetError as error:  # the other episodes are shown
@@ -222,6 +234,21 @@ def _judged(
         scores = judge_scores(run)
         name = f"score {Path(run).resolve().name}"
         yield name, [_finite(scores.get(ref.episode, math.nan)) for ref in refs]
+
+
+def _verdicts(judges: Sequence[str]) -> Verdicts:
+    found: dict[int, list[tuple[str, str]]] = defaultdict(list)
+    for run in judges:
+        table = judge_table(run)
+        empty = [""] * len(table["episode"])
+        names = ("episode", "criterion", "score", "code", "evidence")
+        for episode, name, score, code, said in zip(
+            *(table[each].tolist() if each in table else empty for each in names), strict=True
+        ):
+            about = f"{Path(run).resolve().name}, {name}"
+            result = f"{_finite(score):g}" if math.isfinite(score) else str(code or "no score")
+            found[episode].append((about, f"{result}\n{said}".strip()))
+    return found
 
 
 def _outcome(ref: EpisodeRef) -> str:

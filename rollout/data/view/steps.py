@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
@@ -19,6 +19,7 @@ from rollout.data.reader import Dataset
 from rollout.data.refs import EpisodeRef
 from rollout.data.replay import action_names, action_text, images_of, to_bgr
 from rollout.data.schema import DETAILS, EXTRA, OBSERVATION, SIGNAL, Column
+from rollout.data.view.transcript import TELEMETRY, Entry, transcript
 
 _MOST_NUMBERS = 256  # of a value that is drawn; larger arrays are named only
 _DIGITS = 7  # of floats, as many as float32 has
@@ -46,13 +47,19 @@ class Texts:
         return self.known.setdefault(text, len(self.known))
 
 
-def steps_data(dataset: Dataset, ref: EpisodeRef) -> Data:
+def steps_data(dataset: Dataset, ref: EpisodeRef, verdicts: Sequence[tuple[str, str]] = ()) -> Data:
     """Returns the steps of an episode without its pictures.
+
+    Args:
+        dataset: the dataset.
+        ref: the episode.
+        verdicts: names and texts of what judges said of it, for the end of its transcript.
 
     Returns:
         ``step``, ``reward`` and ``action`` of each step; ``series``: columns of numbers;
-        ``texts``: columns of texts; ``calls``: pairs of step and call; ``strings``: the texts that
-        the numbers elsewhere stand for; ``not_shown``: columns that are too large.
+        ``texts``: columns of texts; ``calls``: pairs of step and call; ``transcript``: step, kind,
+        name and text of each entry; ``strings``: the texts that the numbers elsewhere stand for;
+        ``not_shown``: columns that are too large.
     """
     pictures = set(images_of(dataset))
     shown: list[Column] = []
@@ -66,8 +73,10 @@ def steps_data(dataset: Dataset, ref: EpisodeRef) -> Data:
     calls = [COLUMN] if COLUMN in dataset.columns else []
     actions = list(action_names(dataset))
     names = [*(c.name for c in shown), "step", "reward", *calls, *actions]
-    steps = dataset.read(ref, list(dict.fromkeys(names))).columns
-    texts = Texts()
+    episode = dataset.read(ref, list(dict.fromkeys(names)))
+    steps, texts = episode.columns, Texts()
+    made = [read_calls(each) for each in steps[COLUMN]] if calls else []
+    told = [*steps.get(DETAILS, ()), episode.final_details]
     data: Data = {
         "step": steps["step"].tolist(),
         "reward": _numbers(steps["reward"]),
@@ -78,10 +87,13 @@ def steps_data(dataset: Dataset, ref: EpisodeRef) -> Data:
             for c in shown
             if c.dtype == "string" and any(steps[c.name])
         ],
-        "calls": [
-            [t, _call(call, texts)]
-            for t, made in enumerate(steps[COLUMN] if calls else ())
-            for call in read_calls(made)
+        "calls": [[t, _call(call, texts)] for t, each in enumerate(made) for call in each],
+        "transcript": [
+            [entry.step, entry.kind, entry.who, texts.add(entry.text)]
+            for entry in (
+                *transcript(told, list(steps.get(TELEMETRY, ())), made),
+                *(Entry(len(told) - 1, "verdict", who, text) for who, text in verdicts),
+            )
         ],
         "not_shown": [f"{c.name} {c.dtype}{list(c.shape)}" for c in large],
     }

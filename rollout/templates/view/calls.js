@@ -44,42 +44,31 @@ class Words {
     this.root = root;
   }
 
-  load(data, seek) {
+  load(data) {
     this.data = data;
-    this.seek = seek;
-    this.held = null;
-    this.texts = null;
   }
 
   get any() {
-    return this.data.calls.length > 0 || this.data.texts.length > 0;
+    return this.data.transcript.length > 0 || this.data.texts.length > 0;
   }
 
   show(frame) {
     const { calls, strings, texts } = this.data;
-    const made = calls.filter(([step]) => step === frame).map(([, call]) => call);
     const before = calls.filter(([step]) => step <= frame);
     const parts = [];
     if (calls.length) {
       const sum = (name) => before.reduce((total, [, call]) => total + (call[name] ?? 0), 0);
       const usd = before.some(([, call]) => call.usd !== undefined) ? `, $${shown(sum("usd"))}` : "";
       const tokens = (sum("input_tokens") + sum("output_tokens")).toLocaleString("en");
-      parts.push(make("p", { className: "total" }, `${plural(before.length, "call")} so far, ${tokens} tokens${usd}`));
-      parts.push(...made.map((call) => callCard(call, strings)));
-      if (!made.length) {
-        const last = before.at(-1);
-        const line = make("p", { className: "total" }, "No call at this step. ");
-        if (last) {
-          const back = make("button", { type: "button" }, `Last at step ${last[0]}`);
-          back.addEventListener("click", () => this.seek(last[0]));
-          line.append(back);
-        }
-        parts.push(line);
-      }
+      const made = calls.filter(([step]) => step === frame);
+      const none = made.length ? "" : " No call at this step.";
+      parts.push(make("p", { className: "total" }, `${plural(before.length, "call")} so far, ${tokens} tokens${usd}.${none}`));
+      parts.push(...made.map(([, call]) => callCard(call, strings)));
     }
     for (const { name, values } of texts) {
       const text = values[frame] === undefined ? "" : strings[values[frame]];
-      if (text) parts.push(make("details", { open: true }, make("summary", {}, name), make("pre", { className: "code" }, text)));
+      const open = !this.data.transcript.length;
+      if (text) parts.push(make("details", { open }, make("summary", {}, name), make("pre", { className: "code" }, text)));
     }
     this.root.replaceChildren(...parts);
   }

@@ -19,7 +19,8 @@ class Film {
     this.pause();
     this.data = data;
     const pictures = Math.max(0, ...data.pictures.map(({ at }) => at.length));
-    this.count = Math.max(pictures, data.reward.length);
+    const told = (data.transcript.at(-1)?.[0] ?? -1) + 1; // of the end, where there are no pictures
+    this.count = Math.max(pictures, data.reward.length, told);
     this.images = data.pictures.map((column) => {
       const factor = Math.max(1, Math.floor(Math.min(SIDE / column.width, SIDE / column.height)));
       const image = make("img", { alt: column.name, className: column.width < SMOOTH ? "small" : "" });
@@ -42,6 +43,12 @@ class Film {
     const end = this.frame >= this.data.reward.length;
     byId("place").textContent = end ? `end, after ${plural(this.data.reward.length, "step")}` : `step ${this.data.step[this.frame]} of ${this.data.reward.length}`;
     this.changed(this.frame);
+  }
+
+  // To a step that a person chose.
+  go(frame) {
+    this.pause();
+    this.seek(frame);
   }
 
   // The picture of the step, or the one before that is there.
@@ -74,7 +81,7 @@ class Film {
     byId("play").setAttribute("aria-label", "Play");
   }
 
-  // Marks of rewards above, of calls below.
+  // Marks of rewards above, of what was said, called and judged below.
   drawTrack() {
     if (!this.data) return;
     const { pen, width, height } = sharpened(byId("track"));
@@ -86,7 +93,10 @@ class Film {
         pen.fillRect(place(t) - 1, 0, 2, height / 2);
       }
     }
-    pen.fillStyle = colour("--accent");
-    for (const [t] of this.data.calls) pen.fillRect(place(t) - 1, height / 2 + 1, 2, height / 2 - 1);
+    for (const [t, kind] of this.data.transcript) {
+      if (kind === "event" || kind === "stage") continue;
+      pen.fillStyle = colour({ call: "--accent", chat: "--ink", violation: "--bad" }[kind] || "--warn");
+      pen.fillRect(place(t) - 1, height / 2 + 1, 2, height / 2 - 1);
+    }
   }
 }

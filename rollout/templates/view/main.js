@@ -1,13 +1,17 @@
 // Puts the parts of the page together.
 
 const summary = JSON.parse(byId("summary").textContent);
-const { about, keys, served } = summary;
+const { about, served } = summary;
+let { keys } = summary;
 const column = (name, n) => summary.table.find((each) => each.name === name)?.values[n];
 const blocks = new Map([...document.querySelectorAll("script.steps")].map((block) => [block.dataset.key, block]));
 const plots = new Plots(byId("plots"));
 const words = new Words(byId("words"));
+const transcript = new Transcript(byId("transcript"), (step) => film.go(step));
 const film = new Film(showStep);
 let current = null;
+let loaded = ""; // of the shown episode, as the table told
+let newest = "";
 
 function showHead() {
   document.title = `${about.task} – ${about.name}`;
@@ -37,19 +41,16 @@ async function recordedSteps(n) {
   return reply.json();
 }
 
+// Shows an episode; one that is shown already is loaded again, and stays at its step.
 async function choose(n, frame = 0) {
   if (n === undefined) return;
+  const again = current === n;
+  if (!again) film.pause();
   current = n;
-  film.pause();
   table.mark(n);
   byId("viewer").hidden = false;
-  const attempt = column("attempt", n) ? `, attempt ${column("attempt", n)}` : "";
-  byId("which").textContent = `Episode ${column("episode", n)}${attempt}`;
-  const badges = ["outcome", "end"].filter((name) => column(name, n)).map((name) => make("span", { className: column(name, n) }, column(name, n)));
-  byId("badges").replaceChildren(...badges, `return ${shown(column("return", n))}, ${plural(column("length", n), "step")}`);
-  byId("previous").disabled = table.beside(-1) === undefined;
-  byId("next").disabled = table.beside(1) === undefined;
-  if (served) {
+  showBadges(n);
+  if (served && !again) {
     byId("panes").hidden ||= !film.data; // those of the episode before stay until then
     byId("notes").replaceChildren(make("li", { className: "loading" }, "Loading the steps …"));
   }
@@ -63,19 +64,66 @@ async function choose(n, frame = 0) {
   byId("notes").replaceChildren(...[...notesOf(n, data, failed), failed].filter(Boolean).map((text) => make("li", {}, text)));
   byId("panes").hidden = data === null;
   if (data === null) return;
-  plots.load(data, (step) => film.seek(step));
-  words.load(data, (step) => film.seek(step));
-  byId("panes").classList.toggle("three", words.any);
+  const place = again ? (film.frame >= film.count - 1 ? Infinity : film.frame) : frame;
+  plots.load(data, (step) => film.go(step));
+  words.load(data);
+  transcript.load(data);
+  byId("panes").classList.toggle("talking", words.any);
+  byId("panes").classList.toggle("told", data.transcript.length > 0);
   byId("words").hidden = !words.any;
+  loaded = told(n);
   film.load(data);
-  film.seek(frame);
+  film.seek(place);
+}
+
+function showBadges(n) {
+  const attempt = column("attempt", n) ? `, attempt ${column("attempt", n)}` : "";
+  byId("which").textContent = `Episode ${column("episode", n)}${attempt}`;
+  const badges = ["outcome", "end"].filter((name) => column(name, n)).map((name) => make("span", { className: column(name, n) }, column(name, n)));
+  byId("badges").replaceChildren(...badges, `return ${shown(column("return", n))}, ${plural(column("length", n), "step")}`);
+  byId("previous").disabled = table.beside(-1) === undefined;
+  byId("next").disabled = table.beside(1) === undefined;
+}
+
+function told(n) {
+  return ["length", "end", "outcome"].map((name) => column(name, n)).join();
+}
+
+// What a run has recorded since; the page waits longer where that takes long.
+async function refresh() {
+  let pause = 2000;
+  if (byId("live").getAttribute("aria-pressed") === "true") {
+    const began = performance.now();
+    try {
+      const reply = await fetch("now");
+      if (!reply.ok) throw new Error(await reply.text());
+      const news = await reply.text();
+      if (news !== newest || (current !== null && told(current) !== loaded)) show(JSON.parse(news));
+      newest = news;
+      byId("trouble").textContent = "";
+    } catch (error) {
+      byId("trouble").textContent = `No news: ${error.message}`;
+    }
+    pause = Math.max(pause, 5 * (performance.now() - began));
+  }
+  setTimeout(refresh, pause);
+}
+
+function show(news) {
+  const key = keys[current];
+  summary.table = news.table;
+  keys = news.keys;
+  current = keys.includes(key) ? keys.indexOf(key) : current;
+  table.update(news.table, keys, current);
+  if (current === null) choose(keys.length ? 0 : undefined);
+  else if (!film.timer && told(current) !== loaded) choose(current);
 }
 
 function notesOf(n, data, failed) {
   const notes = [];
   const end = column("end", n);
   if (end === "lost") notes.push(`Lost, so not a result. ${column("reason", n) || ""}`);
-  if (end === "unfinished") notes.push("Not finished: it was being played when this page was made, or its run was interrupted.");
+  if (end === "unfinished") notes.push(`Not finished: it ${served ? "is being played" : "was being played when this page was made"}, or its run was interrupted.`);
   if (end === "damaged") notes.push("Damaged: steps are missing or repeated.");
   if (data === null && !served && !failed) {
     notes.push(`This file does not have the steps of this episode. Make one that has: gamut dataset view DATASET --episodes ${column("episode", n)}`);
@@ -96,6 +144,7 @@ function showStep(frame) {
   byId("now").replaceChildren(...rows.flatMap(([name, value]) => [make("dt", {}, name), make("dd", { className: name }, value)]));
   plots.show(frame);
   words.show(frame);
+  transcript.show(frame);
   try {
     history.replaceState(null, "", `#${keys[current]}/${frame}`);
   } catch { /* a browser limits how often; the address is a convenience */ }
@@ -105,10 +154,9 @@ function onKey(event) {
   if (event.ctrlKey || event.altKey || event.metaKey || event.target.matches("input[type=search], select")) return;
   const moves = { ArrowLeft: film.frame - 1, ArrowRight: film.frame + 1, Home: 0, End: film.count - 1 };
   if (current === null) return;
-  if (event.key in moves && !byId("panes").hidden) {
-    film.pause();
-    film.seek(moves[event.key]);
-  } else if (event.key === "ArrowUp" || event.key === "ArrowDown") choose(table.beside(event.key === "ArrowUp" ? -1 : 1));
+  if (event.key in moves && !byId("panes").hidden) film.go(moves[event.key]);
+  else if (event.key === "n" || event.key === "p") transcript.move(event.key === "n" ? 1 : -1);
+  else if (event.key === "ArrowUp" || event.key === "ArrowDown") choose(table.beside(event.key === "ArrowUp" ? -1 : 1));
   else if (event.key === " " && !event.target.matches("button, summary")) film.toggle();
   else return;
   event.preventDefault();
@@ -119,6 +167,10 @@ const table = new EpisodeTable(summary.table, keys, (n) => served || blocks.has(
 byId("previous").addEventListener("click", () => choose(table.beside(-1)));
 byId("next").addEventListener("click", () => choose(table.beside(1)));
 document.addEventListener("keydown", onKey);
+byId("live").hidden = !served;
+byId("live").addEventListener("click", () => {
+  byId("live").ariaPressed = String(byId("live").ariaPressed !== "true");
+});
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
   plots.draw();
   film.drawTrack();
@@ -127,3 +179,4 @@ const [key, frame] = decodeURIComponent(location.hash.slice(1)).split("/");
 const linked = keys.indexOf(key);
 const first = linked >= 0 ? linked : keys.findIndex((each) => served || blocks.has(each));
 if (first >= 0) choose(first, Number(frame) || 0);
+if (served) setTimeout(refresh, 2000);

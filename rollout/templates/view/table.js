@@ -5,13 +5,23 @@ const SPARE = 12; // rows above and below those in sight
 
 class EpisodeTable {
   constructor(columns, keys, present, choose) {
-    Object.assign(this, { columns, keys, present, choose, sorted: null, descending: false, chosen: null });
-    this.all = keys.map((_, n) => n);
-    this.order = this.all;
-    byId("names").replaceChildren(...columns.map((column) => this.head(column)));
+    Object.assign(this, { present, choose, sorted: null, descending: false, chosen: null });
     byId("box").addEventListener("scroll", () => this.draw());
     byId("filter").addEventListener("input", () => this.refresh());
     new ResizeObserver(() => this.draw()).observe(byId("box"));
+    this.update(columns, keys, null);
+  }
+
+  // Takes a newer table; the order and the place stay.
+  update(columns, keys, chosen) {
+    const top = byId("box").scrollTop;
+    Object.assign(this, { columns, keys, chosen, texts: null });
+    this.all = keys.map((_, n) => n);
+    const [sorted, names] = [this.sorted?.name, byId("names")];
+    this.sorted = columns.find(({ name }) => name === sorted) || null;
+    const focused = [...names.children].findIndex((cell) => cell.contains(document.activeElement));
+    names.replaceChildren(...columns.map((column) => this.head(column)));
+    names.children[focused]?.firstChild.focus();
     this.widths = columns.map(({ name, values }) => {
       let longest = name;
       for (const value of values) {
@@ -21,11 +31,14 @@ class EpisodeTable {
       return longest;
     });
     this.refresh();
+    byId("box").scrollTop = top;
+    this.draw();
   }
 
   head(column) {
     const button = make("button", { type: "button", title: `Sort by ${column.name}` }, column.name);
     const cell = make("th", { className: column.kind, scope: "col" }, button);
+    if (column === this.sorted) cell.setAttribute("aria-sort", this.descending ? "descending" : "ascending");
     button.addEventListener("click", () => {
       // Large numbers are looked for more often than small ones.
       const first = column.kind === "number" && column.name !== "episode";
@@ -76,7 +89,9 @@ class EpisodeTable {
     const widths = make("tr", { className: "widths", ariaHidden: "true" }, ...this.widths.map((text) => make("td", {}, text)));
     const rows = this.order.slice(first, last).map((n) => this.row(n));
     const none = make("tr", {}, make("td", { className: "empty", colSpan: this.columns.length }, this.all.length ? "No episode has these words." : "No episode has begun."));
+    const focused = document.activeElement.closest?.("#rows .row")?.dataset.n;
     byId("rows").replaceChildren(widths, space(first), ...rows, space(this.order.length - last), ...(this.order.length ? [] : [none]));
+    if (focused) byId("rows").querySelector(`[data-n="${Number(focused)}"]`)?.focus({ preventScroll: true });
   }
 
   row(n) {
@@ -86,6 +101,7 @@ class EpisodeTable {
     });
     const chosen = n === this.chosen;
     const row = make("tr", { className: this.present(n) ? "row" : "row absent", tabIndex: 0, ariaSelected: String(chosen) }, ...cells);
+    row.dataset.n = n;
     row.addEventListener("click", () => this.choose(n));
     row.addEventListener("keydown", (event) => {
       if (event.key === "Enter") this.choose(n);

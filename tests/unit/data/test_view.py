@@ -19,12 +19,14 @@ from rollout.api import CALLS, Call, ColumnSpec
 from rollout.commands import dataset as script
 from rollout.commands import dataset_view
 from rollout.data import Dataset, DatasetWriter, Layout, describe_dataset
-from rollout.data.view import listed_episodes, page, write_page
+from rollout.data.view import listed_episodes, page, served_episode, write_page
 from rollout.data.view.page import _json
 from rollout.data.view.steps import _numbers
+from rollout.data.view.transcript import transcript
 from rollout.errors import DatasetError
 
 HOSTILE = "</script><script>hit()</script><img src=x onerror=hit()><!--<script>\"'&\u202e"
+STAGES = "companion/telemetry"
 BLOCK = re.compile(r'<script type="application/json" ([^>]*)>(.*?)</script>', re.DOTALL)
 
 
@@ -33,7 +35,8 @@ def hostile_dataset(path):
     box = spaces.Box(-1, 1, (3,), np.float32)
     text = HOSTILE
     player = Player(make_spec({"rgb": frames(16, 24, 3), text: box}), details=True, lost=True)
-    extras = {**EXTRAS, CALLS: ColumnSpec("object", doc=text)}
+    lists = {CALLS: ColumnSpec("object", doc=text), STAGES: ColumnSpec("object", doc=text)}
+    extras = {**EXTRAS, **lists}
     task = replace(TASK, name=text, goal=text)
     manifest = describe_dataset(
         player.spec, task, policy=text, run=text, details=True, extras=extras, bridge=text
@@ -51,8 +54,12 @@ def hostile_dataset(path):
             for t in range(13):
                 column[t, 0] = [call.as_json()] if t % 2 else []
             fragment.extras[CALLS] = column
+            stages = np.empty((13, 1), object)
+            stages[:, 0] = [[{"stage": text, "plan": [text], text: text, "memory": [text]}]] * 13
+            fragment.extras[STAGES] = stages
+            said = {"type": "chat", "who": text, "text": text}
             for row in fragment.details:
-                row[0] = {"said": text}
+                row[0] = {"said": text, "trace": [said], "event": [text, {"type": text}]}
             writer.append(fragment)
 
 
@@ -215,6 +222,40 @@ def test_no_text_becomes_markup(tmp_path):
     assert not re.search(r"https?:", text)
 
 
+def test_a_transcript_is_what_was_said_planned_remembered_and_called():
+    chat = {"type": "chat", "username": "Ada", "only_message": "Eight?", "message": "<Ada> Eight?"}
+    dug = {"type": "dug", "who": "a0", "tick": 7, "block": "stone", "position": [1, 2, 3]}
+    heard = {"type": "chat", "who": "Ada", "text": "Eight?"}
+    hurt = {"type": "entityHurt", "message": "cow was hurt"}
+    stage = {
+        "stage": "plan", "seconds": 0.5, "question": "How many?", "verdict": {"success": False},
+        "plan": [{"index": 1, "subtask": "dig", "status": "new"}, {"index": 2, "subtask": "go"}],
+        "memory": [{"op": "write", "text": "Ada is here"}],
+    }  # fmt: skip
+    call = Call(
+        action='{"kind": "new", "code": "a();\\nb();"}', fields={"plan": "dig"}, usable=True
+    )
+    bad = Call(answer="?", usable=False, code="no_block", role="critic", fields={"plan": "dig"})
+    details = [{"event": [chat, hurt, hurt]}, {"trace": [heard, dug], "event": [chat]}, None]
+    found = [tuple(each) for each in transcript(details, [[stage], []], [[call], [call, bad]])]
+    assert found == [
+        (0, "chat", "Ada", "Eight?"),
+        (0, "event", "", "cow was hurt (2 times)"),
+        (0, "plan", "", "dig"),
+        (0, "call", "", "kind new, code a();\nb();"),
+        (0, "stage", "plan", "seconds 0.5"),
+        (0, "plan", "plan", "1. dig [new]\n2. go"),
+        (0, "question", "plan", "How many?"),
+        (0, "memory", "plan", "op write, text Ada is here"),
+        (0, "verdict", "plan", "success false"),
+        (1, "chat", "Ada", "Eight?"),
+        (1, "event", "a0", "dug block stone, position [1, 2, 3]"),
+        (1, "call", "", "kind new, code a();\nb();"),
+        (1, "plan", "critic", "dig"),
+        (1, "call", "critic", "unusable: no_block"),
+    ]
+
+
 def test_numbers_are_json_and_keep_their_digits():
     values = np.array([1e-300, 0.1, -1 / 3, 1234567.0, 3e38, 0.0, np.nan, np.inf])
     shown = _numbers(values.astype(np.float64))
@@ -325,9 +366,13 @@ def test_scores_of_a_judge_are_a_column(tmp_path):
     (tmp_path / "judge").mkdir()
     verdicts = {"episode": [0, 0, 1], "other": [-1] * 3, "criterion": ["a", "b", "a"]}
     table = {name: np.array(values) for name, values in verdicts.items()}
+    table["evidence"] = np.array(["It is a wall.", "", "No wall."])
     write_table(tmp_path / "judge" / "verdicts.parquet", {**table, "score": np.array([1.0, 4, 3])})
     with Dataset(tmp_path / "d") as dataset:
         refs = listed_episodes(dataset)
         text = "".join(page(dataset, refs, [str(tmp_path / "judge")]))
+        steps = json.loads(served_episode(dataset, refs[0], [str(tmp_path / "judge")]))
     summary = json.loads(BLOCK.findall(text)[-1][1])
     assert table_of(summary)["score judge"][:3] == [2.5, 3.0, None]
+    said = [(kind, who, steps["strings"][n]) for _, kind, who, n in steps["transcript"]]
+    assert said == [("verdict", "judge, a", "1\nIt is a wall."), ("verdict", "judge, b", "4")]

@@ -22,6 +22,7 @@ pytestmark = [
     pytest.mark.process,
     pytest.mark.skipif(browser.program() is None, reason=browser.WHY_NOT),
 ]
+KINDS = ("chat", "event", "call", "stage", "plan", "memory")
 SPEC = make_spec({"rgb": frames(24, 40, 3), "compass": spaces.Box(-1, 1, (3,), np.float32)})
 
 
@@ -153,7 +154,8 @@ def test_hostile_texts_are_shown_and_do_nothing(chromium, tmp_path, served):
         chromium.until("document.querySelector('.message pre') !== null")
         everything = chromium.run("document.body.innerText")
         assert everything.count(HOSTILE) > 10
-        for place in ("#title", "#rows", ".call", ".message pre", "#columns", "#plots", "#words"):
+        places = ("#title", "#rows", ".call", ".message pre", "#columns", "#plots", "#words")
+        for place in (*places, "#pinned", *map("#talk .is-{}".format, KINDS)):
             assert "<img src=x onerror=hit()>" in chromium.text(place), place
         assert chromium.run("document.querySelectorAll('img[src=x]').length") == 0
         assert chromium.run("violations") == []
@@ -200,8 +202,51 @@ def test_calls_are_beside_their_frame(chromium, tmp_path):
     before = sum(step <= free for step in called)
     assert f"{before} call" in chromium.text("#words .total")
     assert f"{12 * before} tokens, ${0.5 * before:g}" in chromium.text("#words .total")
-    chromium.click("#words button")
+    chromium.click("#entry-back")
     assert "10 → 2 tokens" in chromium.text(".call")
+
+
+def test_the_transcript_is_stepped_through_by_keys_and_follows_a_run(chromium, tmp_path):
+    player = Player(SPEC, lost=False, details=True, longest=200)
+    writer = record(tmp_path / "d", player, 0, close=False)
+
+    def play(steps):
+        fragment = player.play(steps)
+        for t, row in enumerate(fragment.details):
+            said = {"type": "chat", "username": "Ada", "only_message": f"line {t}"}
+            row[0] = {"event": [said] if t % 3 == 1 else []}
+        writer.append(fragment)
+
+    play(7)
+    server = dataset_view.Server(partial(dataset_view._opened, tmp_path / "d", ""), [])
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
+    thread.start()
+    try:
+        chromium.open(f"{server.url}#0:0/0")
+        chromium.until("document.querySelectorAll('.entry').length === 2")
+        for key, step in (("n", 1), ("n", 4), ("n", 4), ("p", 1)):
+            chromium.key(key, key)
+            assert chromium.text("#place").startswith(f"step {step} of 7")
+            assert f"line {step}" in chromium.text("#talk [aria-current]")
+        chromium.run("document.querySelectorAll('.entry button')[1].focus()")
+        chromium.key("Enter", "\r")
+        assert chromium.text("#place").startswith("step 4 of 7")
+        assert "line 4" in chromium.run("document.activeElement.closest('.entry').textContent")
+        chromium.click("#kinds button")  # hides the chat
+        assert chromium.run("document.querySelectorAll('.entry').length") == 0
+        chromium.click("#kinds button")
+        chromium.key("End")
+        play(7)
+        chromium.until("document.querySelectorAll('.entry').length === 4")
+        assert chromium.text("#place").startswith("step 13 of 14")  # it was at the end, and is
+        chromium.click("#live")
+        assert chromium.run("document.querySelector('#live').ariaPressed") == "false"
+        assert chromium.problems == []
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+        writer.close()
 
 
 def test_ten_thousand_episodes_stay_usable(chromium, tmp_path):
