@@ -16,7 +16,8 @@ TELEMETRY = column_name(EXTRA, "companion/telemetry")
 
 _FIELDS = {"plan": "plan", "notes": "memory"}  # fields of answers that are entries
 _PARTS = ("plan", "question", "answer", "memory", "verdict", "violation")  # of a stage
-_NAMED = ("stage", "role", "who", "type", "tick", "message", *_PARTS)
+_KINDS = {"answered": "answer", "judged": "verdict", "refused": "violation", "invalid": "violation"}
+_NAMED = ("stage", "kind", "events", "role", "who", "type", "tick", "message", *_PARTS)
 
 
 class Entry(NamedTuple):
@@ -42,7 +43,7 @@ def transcript(
 
     Args:
         details: of each frame: ``trace`` and ``event`` are what happened since the one before.
-        telemetry: of each step, the column ``companion/telemetry``.
+        telemetry: of each step, the column ``companion/telemetry``: a stage, or a list of them.
         calls: of each step.
     """
     told: dict[tuple[str, str], str] = {}
@@ -50,7 +51,8 @@ def transcript(
         found = [*_events(details[step])] if step < len(details) else []
         for call in calls[step] if step < len(calls) else ():
             found += _of_call(call)
-        for stage in (telemetry[step] or ()) if step < len(telemetry) else ():
+        stages = telemetry[step] if step < len(telemetry) else None
+        for stage in [stages] if isinstance(stages, Mapping) else _list(stages):
             found += _of_stage(stage)
         for (kind, who, text), count in Counter(found).items():
             if kind in ("plan", "memory"):
@@ -93,11 +95,25 @@ def _of_stage(stage: Any) -> Iterator[tuple[str, str, str]]:
         yield "stage", "", as_line(stage)
         return
     who = _get(stage, "stage")
-    yield "stage", who, _facts(stage)
+    if facts := _facts(stage):
+        yield "stage", who, facts
+    for event in _list(stage.get("events")):
+        yield from _of_event(event, who)
     for name in _PARTS:
         for each in _list(stage.get(name)) if name == "memory" else [stage.get(name)]:
             if each not in (None, "", [], {}):
                 yield name, who, as_line(each)
+
+
+def _of_event(event: Any, stage: str) -> Iterator[tuple[str, str, str]]:
+    """An event of a stage; one of a kind that is an entry of its own shows that part first."""
+    kind = _get(event, "kind")
+    entry = _KINDS.get(kind, kind)
+    if entry not in _PARTS:
+        yield "stage", f"{stage} {kind}".strip(), _facts(event) if kind else as_line(event)
+        return
+    parts = [as_line(event[name]) for name in _PARTS if event.get(name) not in (None, "", [], {})]
+    yield entry, stage, "\n".join(filter(None, (*parts, _facts(event))))
 
 
 def as_line(value: Any) -> str:

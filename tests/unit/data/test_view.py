@@ -235,9 +235,11 @@ def test_a_transcript_is_what_was_said_planned_remembered_and_called():
     call = Call(
         action='{"kind": "new", "code": "a();\\nb();"}', fields={"plan": "dig"}, usable=True
     )
+    events = [{"kind": "memory", "write": "log"}, {"kind": "judged", "verdict": {"success": "yes"}}]
+    told = {"stage": "judge", "events": [*events, {"kind": "ran", "steps": 3}]}
     bad = Call(answer="?", usable=False, code="no_block", role="critic", fields={"plan": "dig"})
     details = [{"event": [chat, hurt, hurt]}, {"trace": [heard, dug], "event": [chat]}, None]
-    found = [tuple(each) for each in transcript(details, [[stage], []], [[call], [call, bad]])]
+    found = [tuple(each) for each in transcript(details, [[stage], told], [[call], [call, bad]])]
     assert found == [
         (0, "chat", "Ada", "Eight?"),
         (0, "event", "", "cow was hurt (2 times)"),
@@ -253,6 +255,9 @@ def test_a_transcript_is_what_was_said_planned_remembered_and_called():
         (1, "call", "", "kind new, code a();\nb();"),
         (1, "plan", "critic", "dig"),
         (1, "call", "critic", "unusable: no_block"),
+        (1, "memory", "judge", "write log"),
+        (1, "verdict", "judge", "success yes"),
+        (1, "stage", "judge ran", "steps 3"),
     ]
 
 
