@@ -274,6 +274,7 @@ print(json.dumps(sorted(ended)), flush=True)
 """
 
 
+@pytest.mark.long
 def test_a_machine_on_which_no_game_comes_up_rests_and_others_play(cluster, tmp_path):
     done = subprocess.run(
         [*cluster.inside, sys.executable, "-c", PICKY, cluster.address, str(tmp_path / "told")],

@@ -115,6 +115,7 @@ def test_killed_and_resumed_it_holds_what_an_uninterrupted_run_holds(tmp_path):
     assert summary["resume_count"] == 2
 
 
+@pytest.mark.long
 def test_env_steps_bound_a_run_and_may_be_raised(tmp_path):
     first = run(tmp_path, "--set", "episodes=null", "env_steps=200")
     assert first.returncode == 0, first.stderr

@@ -150,6 +150,7 @@ def test_actors_give_the_same_bytes(folder, whole):
     assert table_of(folder) == whole[0]
 
 
+@pytest.mark.long
 def test_killed_twice_and_resumed_it_is_the_same_table(folder, whole):
     """kill -9 of the driver, then SIGTERM, then to the end with other actors."""
     seen = 0

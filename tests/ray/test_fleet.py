@@ -116,6 +116,7 @@ def test_a_hung_actor_is_found_and_replaced():
     assert any("nothing moved" in loss.reason for loss in fleet.news.losses)
 
 
+@pytest.mark.long
 def test_a_policy_that_never_decides_is_replaced_with_its_actor(tmp_path):
     once = tmp_path / "once"
 
@@ -195,6 +196,7 @@ def test_a_broken_policy_is_reported_with_its_own_error():
     fleet.close()
 
 
+@pytest.mark.long
 def test_an_actor_whose_games_are_exhausted_comes_back_while_others_play(tmp_path):
     """Its only game used up its restarts: a quarantine, as that of one game of many."""
     plan = make_plan(width=1, crash_on_step=0.05, once_file=str(tmp_path / "crashed"))

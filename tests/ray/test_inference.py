@@ -157,6 +157,7 @@ def test_without_restarts_left_the_run_ends_early(play):
         play(plan, options(1, restarts=1), episodes=400, told=kill)
 
 
+@pytest.mark.long
 @on_ray
 def test_a_policy_that_does_not_end_is_restarted_and_another_decides(play, tmp_path):
     marker = tmp_path / "hung"
@@ -275,6 +276,7 @@ def summary_of(folder: Path) -> dict:
     return json.loads((folder / "run" / "summary.json").read_text())
 
 
+@pytest.mark.long
 def test_a_collection_is_the_same_with_two_inference_actors_and_without(tmp_path):
     without = run("collect.py", tmp_path / "without", {**COLLECT, "actors": 0})
     assert without.returncode == 0, without.stderr

@@ -177,6 +177,7 @@ def test_who_stops_following_leaves_the_job_running(cluster, tmp_path):
     assert wait_for(lambda: cluster.client.get_job_info(name).status == "STOPPED", 600)
 
 
+@pytest.mark.long
 def test_a_training_that_is_stopped_has_saved_and_ends_with_143(cluster, tmp_path):
     """The shell tells the training's own status, since Ray keeps none of a job that was stopped.
 

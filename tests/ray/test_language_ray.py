@@ -194,6 +194,7 @@ def kill_after_three(folder, config):
     assert updates(config["output"]) == [1, 2, 3]
 
 
+@pytest.mark.long
 def test_a_killed_fine_tuning_is_the_uninterrupted_one_with_a_line_for_each_epoch(
     records, tuned, tmp_path
 ):

@@ -22,6 +22,7 @@ def cart_pole(num_envs, **options):
     return RemoteVectorEnv(bridge, task, num_envs=num_envs, states=states, **options)
 
 
+@pytest.mark.long
 def test_stable_baselines3_learns_on_it():
     """SB3's PPO improves on CartPole hosted in subprocesses, with no change to SB3."""
     from stable_baselines3 import PPO

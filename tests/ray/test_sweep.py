@@ -117,6 +117,7 @@ def same(table, other):
         np.testing.assert_array_equal(column, other[name], err_msg=name)
 
 
+@pytest.mark.long
 def test_killed_at_any_moment_it_continues(folder):
     """Killed twice, told to stop once, and then to the end: the table of a sweep run here."""
     (folder / "faults" / "wait").write_text("30")  # 1.5 s a run

@@ -203,7 +203,8 @@ def test_a_checkpoint_of_rllib_continues_without_a_difference(build, tmp_path):
         restored.stop()
 
 
-@pytest.mark.parametrize("most", [pytest.param(0, marks=pytest.mark.long), 1])
+@pytest.mark.long
+@pytest.mark.parametrize("most", [0, 1])
 def test_a_remote_runner_continues_without_a_difference(build, tmp_path, most):
     """Fragments that were in flight are played again, by the weights that played them."""
     from rollout.train.rllib.algorithm import ColumnAlgorithm

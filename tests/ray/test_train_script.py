@@ -144,6 +144,7 @@ def test_killed_and_resumed_it_is_the_uninterrupted_run_bit_for_bit(tmp_path, re
     assert (other.path.with_name(f"{other.path.name}.damaged") / "optimizer.pt").exists()
 
 
+@pytest.mark.long
 def test_a_run_with_a_runner_is_the_same_after_a_resume(tmp_path):
     """At the default staleness: a fragment is in flight when the checkpoint is written."""
     whole, broken = tmp_path / "whole", tmp_path / "broken"

@@ -314,6 +314,7 @@ def validate(plan, algorithm, folder, watch=lambda _: None):
     return validation.run(1, 64, algorithm.weights(), algorithm.open_fleet, **more)
 
 
+@pytest.mark.long
 def test_a_runner_that_is_killed_in_a_validation_costs_attempts_not_episodes(build, tmp_path):
     plan, algorithm = build(tmp_path, runners=2, bridge={"step_s": 0.01})
     algorithm.train()
@@ -333,6 +334,7 @@ def test_a_runner_that_is_killed_in_a_validation_costs_attempts_not_episodes(bui
     assert algorithm.last.update == 2
 
 
+@pytest.mark.long
 def test_fragments_in_flight_are_part_of_the_next_batch(build, tmp_path):
     plan, algorithm = build(tmp_path, runners=2, algorithm={"max_staleness": 2})
     iterations = []

@@ -217,6 +217,7 @@ def remembered(rng, count, steps=6):
     }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("teacher", [False, True])
 def test_dagger_teaches_a_recurrent_network_what_it_has_to_remember(teacher):
     policy = ActorCriticPolicy(hidden=(16,), memory="gru", memory_size=16)

@@ -189,6 +189,7 @@ def test_a_lost_step_is_neither_learned_from_nor_a_result():
     assert len(single.batch_of(steps, settings)["action"]) == 3 * 40 - lost
 
 
+@pytest.mark.long
 @pytest.mark.heavy
 def test_it_learns_cartpole():
     _, returns = single.train(dataclasses.replace(single.Settings(), env_steps=36_000, gamma=0.98))
