@@ -33,6 +33,7 @@ from rollout.api import (
     Task,
     allocate,
     check_columns,
+    details_for_policies,
 )
 from rollout.api.fragment import End
 from rollout.errors import ConfigError, GameError, OutOfTurnError, SpaceError, UnknownNameError
@@ -265,7 +266,9 @@ class ParallelWorld(ParallelEnv):  # type: ignore[misc] # an optional dependency
         details = self._frame.details
         if details is None:
             return {name: {} for name in agents}
-        return {name: {"details": details[self._slots[name]]} for name in agents}
+        return {
+            name: {"details": details_for_policies(details[self._slots[name]])} for name in agents
+        }
 
     def _require(self, agent: str) -> None:
         if agent not in self._slots:

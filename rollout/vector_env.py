@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import atexit
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -35,6 +35,7 @@ from rollout.api import (
     Task,
     allocate,
     check_columns,
+    details_for_policies,
     leaf_dtype,
 )
 from rollout.api.fragment import End
@@ -288,7 +289,9 @@ class RemoteVectorEnv(VectorEnv[Any, Any, Array]):
         self._frame.game_truncated[rows] = frame.game_truncated
         self._frame.tick[rows] = frame.tick
         if frame.details is not None:
-            self._inform("details", range(rows.start, rows.stop), frame.details)
+            self._inform(
+                "details", range(rows.start, rows.stop), map(details_for_policies, frame.details)
+            )
         self._stepping.discard(event.instance)
 
     def _judge(self, actions: Columns) -> None:
@@ -331,7 +334,7 @@ class RemoteVectorEnv(VectorEnv[Any, Any, Array]):
             self._inform("state", rows, [str(s.state.index) for s in starts])
             self._inform("seed", rows, [s.seed for s in starts])
             if frame.details is not None:
-                self._inform("details", rows, frame.details)
+                self._inform("details", rows, map(details_for_policies, frame.details))
         self._shown_resets.clear()
 
     def _on_failure(self, event: Event) -> None:
@@ -373,7 +376,7 @@ class RemoteVectorEnv(VectorEnv[Any, Any, Array]):
         self,
         key: str,
         rows: Sequence[int],
-        values: Sequence[Any],
+        values: Iterable[Any],
         infos: dict[str, Any] | None = None,
     ) -> None:
         """Adds to ``infos``: an array per key, and a mask of the rows that have it."""

@@ -126,6 +126,11 @@ class MineflayerBridge:
     players: Mapping[str, Any] = option(
         dict, "scripted players, {name: {at, items, script, answers}}; see docs/mineflayer.md"
     )
+    regions: Mapping[str, Any] = option(
+        dict,
+        "named places for judges and the event trace, {name: {at, radius} or {box}, watch}; see "
+        "docs/mineflayer.md",
+    )
     hunt: bool = option(
         False, "whether states have the factors of MCU's Appendix D: equipment, herd and its place"
     )
@@ -169,7 +174,7 @@ class MineflayerBridge:
         load_files(self.task_files)
         self.blueprint_picture()
         if self.scene != NO_SCENE and self.mode == "remote":
-            raise ConfigError("commands, blocks and players need mode=embedded")
+            raise ConfigError("commands, blocks, players and regions need mode=embedded")
         if self.hunt and self.mode == "remote":
             raise ConfigError("hunt needs mode=embedded, whose states have a herd")
         if self.minenpc and (self.mode == "remote" or self.agents > 1 or self.names):
@@ -180,7 +185,9 @@ class MineflayerBridge:
     @cached_property
     def scene(self) -> Scene:
         """Returns the blocks and commands that each world begins with, parsed."""
-        return make_scene(self.blocks, self.commands, self.players, self.agent_names())
+        return make_scene(
+            self.blocks, self.commands, self.players, self.agent_names(), self.regions
+        )
 
     def blueprint_picture(self) -> NDArray[np.uint8] | None:
         """Returns the picture of what is to be built, ``(height, width, 3)``; None without one."""

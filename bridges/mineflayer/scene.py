@@ -16,6 +16,7 @@ from bridges.mineflayer.arguments import TYPES
 from bridges.mineflayer.commands import Command, CommandError, explained, parse_commands
 from bridges.mineflayer.loadouts import Item, given
 from bridges.mineflayer.reading import ArgumentError
+from bridges.mineflayer.regions import Region, make_regions
 from rollout.errors import ConfigError, UnknownNameError, named
 
 # scripted players ---------------------------------------------------------------------------------
@@ -182,17 +183,19 @@ FARTHEST = 512
 
 @dataclass(frozen=True)
 class Scene:
-    """Initial blocks, commands and players of a world.
+    """Initial blocks, commands and players of a world, and its regions.
 
     Attributes:
         blocks: block by place, relative to where the first agent stands.
         commands: run in their order by the first agent, once all players have joined.
         cast: the scripted players.
+        regions: places that the trace and judges refer to.
     """
 
     blocks: Mapping[tuple[int, int, int], Mapping[str, Any]]
     commands: tuple[Command, ...] = ()
     cast: tuple[Player, ...] = ()
+    regions: tuple[Region, ...] = ()
 
     def message(self) -> dict[str, list[dict[str, Any]]]:
         """Returns the scene in the form that the game gets."""
@@ -202,6 +205,7 @@ class Scene:
             ],
             "players": [player.data() for player in self.cast],
             "commands": [{**each.data(), "text": each.text()} for each in self.commands],
+            "regions": [region.data() for region in self.regions],
         }
 
 
@@ -214,6 +218,7 @@ def make_scene(
     commands: Sequence[str],
     players: Mapping[str, Any],
     agents: Sequence[str],
+    regions: Mapping[str, Any] | None = None,
 ) -> Scene:
     """Returns a scene from a user's text.
 
@@ -222,16 +227,18 @@ def make_scene(
         commands: with or without slash.
         players: scripted players by name, see ``cast``.
         agents: names of the agents.
+        regions: by name, see ``make_regions``; None for none.
 
     Raises:
         CommandError: a block or a command is not one of the embedded world.
-        ConfigError: a scripted player is not valid.
+        ConfigError: a scripted player or a region is not valid.
     """
     if isinstance(commands, str):
         raise CommandError(f"commands: expected a list of commands, got the text {commands[:40]!r}")
     placed = {_place(place): _block(place, text) for place, text in blocks.items()}
     cast = make_cast(players, agents)
-    return Scene(placed, parse_commands(commands, (*agents, *players)), cast)
+    parsed = parse_commands(commands, (*agents, *players))
+    return Scene(placed, parsed, cast, make_regions(regions or {}))
 
 
 def _place(text: str) -> tuple[int, int, int]:

@@ -22,6 +22,7 @@ from rollout.api.algorithm import (
 )
 from rollout.api.bridge import (
     NOTICE,
+    PRIVILEGED,
     Bridge,
     BridgeSpec,
     ColumnSpec,
@@ -36,6 +37,7 @@ from rollout.api.bridge import (
     Start,
     Trial,
     check_slots,
+    details_for_policies,
 )
 from rollout.api.calls import CALLS, CALLS_SPEC, NO_USAGE, Call, Usage, read_calls
 from rollout.api.exporter import Exporter, ReadsBack
@@ -88,6 +90,7 @@ __all__ = [
     "NOTICE",
     "NO_USAGE",
     "OBSERVATION",
+    "PRIVILEGED",
     "Algorithm",
     "AnyText",
     "Array",
@@ -160,6 +163,7 @@ __all__ = [
     "check_slots",
     "clean_text",
     "clean_texts",
+    "details_for_policies",
     "factor_from_data",
     "figures_of",
     "flatten_space",

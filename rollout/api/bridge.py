@@ -20,6 +20,8 @@ from rollout.errors import ConfigError, InputError
 NOTICE = "notice"
 """Key of ``Frame.details`` for a message to the user on why the episode ended, from games that have
 one, such as a server that kicked the agent."""
+PRIVILEGED = "privileged"
+"""Key of ``Frame.details`` for what evaluators and datasets get and policies do not."""
 
 
 @dataclass(frozen=True)
@@ -271,7 +273,8 @@ class Frame:
         game_truncated: the game cut the episode at a limit of its own, ``(n,)`` bool.
         tick: game time since the reset in ticks, ``(n,)`` int64.
         details: one mapping per row of data without a fixed shape; None if there is none. The
-            entry ``NOTICE`` of a frame that ends an episode is shown to the user.
+            entry ``NOTICE`` of a frame that ends an episode is shown to the user; the host gives
+            policies all but the entry ``PRIVILEGED``.
 
     Policy and dataset get details as JSON-able data. The host converts numpy scalars and arrays to
     numbers and lists, tuples to lists, NaN and infinities to None, bytes to UTF-8 text (a byte that
@@ -303,6 +306,13 @@ class Frame:
             self.tick[rows],
             None if self.details is None else [self.details[int(r)] for r in rows],
         )
+
+
+def details_for_policies(details: Details) -> Details:
+    """Returns the details of a row without the entry ``PRIVILEGED``."""
+    if PRIVILEGED not in details:
+        return details
+    return {key: value for key, value in details.items() if key != PRIVILEGED}
 
 
 def check_slots(game: str, width: int, slots: Sequence[int], starts: int) -> list[int]:

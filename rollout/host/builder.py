@@ -22,6 +22,7 @@ from rollout.api import (
     Loss,
     Start,
     allocate,
+    details_for_policies,
 )
 from rollout.api.types import Bools
 from rollout.host.policy_calls import read_only
@@ -138,11 +139,12 @@ class FragmentBuilder:
     def details(self) -> list[Details] | None:
         """Returns a copy of the current details, one per slot; empty where a slot has none.
 
-        None if there are no details.
+        Without what policies may not see; None if there are no details.
         """
         if self._details is None:
             return None
-        plain = pickle.dumps([details or {} for details in self._details[self.row]], -1)
+        shown = [details_for_policies(details or {}) for details in self._details[self.row]]
+        plain = pickle.dumps(shown, -1)
         copied: list[Details] = pickle.loads(plain)  # noqa: S301 - the fastest way to copy deeply
         return copied
 

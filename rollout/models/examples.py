@@ -19,6 +19,7 @@ from rollout.api import (
     Details,
     Outcome,
     Task,
+    details_for_policies,
     read_calls,
 )
 from rollout.data import Dataset, EpisodeRef
@@ -197,7 +198,7 @@ class ExampleLibrary:
         calls, details = columns.get(COLUMN), columns.get(_DETAILS)
         return ExampleEpisode(
             select_role(self._dataset, columns, OBSERVATION),
-            None if details is None else details.tolist(),
+            None if details is None else [details_for_policies(each or {}) for each in details],
             select_role(self._dataset, columns, ACTION),
             [_fields(() if calls is None else read_calls(calls[row])) for row in range(steps)],
         )

@@ -13,6 +13,7 @@ from bridges.mineflayer.commands import CommandError, parse_command, parse_comma
 from bridges.mineflayer.factors import start_message
 from bridges.mineflayer.names import names
 from bridges.mineflayer.reading import TABLE, forms
+from bridges.mineflayer.regions import make_regions
 from bridges.mineflayer.scene import make_scene
 from rollout.api import Start
 from rollout.config import BridgeConfig
@@ -293,6 +294,7 @@ def test_blocks_of_a_scene_are_relative_and_checked():
         "blocks": [{"x": 2, "y": 0, "z": -1, "name": "chest", "properties": {"facing": "west"}}],
         "players": [],
         "commands": [{"name": "say", "args": {"message": "hi"}, "text": "say hi"}],
+        "regions": [],
     }
     for place in ("2 0", "a b c", "2 0 9999", "1.5 0 0"):
         with pytest.raises(CommandError, match="expected a place relative to the first agent"):
@@ -301,6 +303,34 @@ def test_blocks_of_a_scene_are_relative_and_checked():
         make_scene({"0 0 1": "stome"}, (), {}, ())
     with pytest.raises(CommandError, match="expected a list of commands"):
         make_scene({}, "/say hi", {}, ())
+
+
+@pytest.mark.parametrize(
+    ("region", "message"),
+    [
+        ({"at": "1 2 3"}, "radius: expected more than 0"),
+        ({"at": "1 2", "radius": 3}, "expected a place relative to the first agent"),
+        ({"box": ["0 0 0", "1.5 0 0"]}, "expected a place relative to the first agent"),
+        ({"box": ["0 0 0"]}, "box: expected two places"),
+        ({"box": [[0, 0, 0], [99, 99, 99]], "watch": True}, "1000000 blocks, at most 100000"),
+        ({"at": "1 2 3", "radius": 3, "wach": True}, "wach.*watch"),
+        ({}, "expected {at, radius} or {box}"),
+    ],
+)
+def test_a_wrong_region_is_named_before_launch(region, message):
+    with pytest.raises(ConfigError, match=rf"^regions.*{message}"):
+        MineflayerBridge(regions={"hill": region})
+
+
+def test_regions_are_boxes_and_balls():
+    hill, spot = make_regions(
+        {
+            "hill": {"box": ["3 4 5", [1, 4, 9]], "watch": True},
+            "a spot": {"at": "0 0 0", "radius": 1.5},
+        }
+    )
+    assert (hill.low, hill.high, hill.blocks) == ((1, 4, 5), (3, 4, 9), 15)
+    assert (spot.low, spot.high, spot.radius) == ((-2, -2, -2), (2, 2, 2), 1.5)
 
 
 TASK = """

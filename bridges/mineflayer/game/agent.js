@@ -105,6 +105,7 @@ class Agent {
     if (position.y < LOST_BELOW) {
       this.end('fellOutOfWorld', `${this.name} fell out of the world`);
     }
+    this.world.privileged?.follow(this);
     this.actor.tick?.();
     this.display?.tick();
   }

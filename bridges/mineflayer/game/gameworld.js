@@ -11,6 +11,7 @@ const { Counters } = require('./observe/signals');
 const { Built } = require('./observe/built');
 const { Statistics } = require('./observe/statistics');
 const { follow } = require('./observe/trace');
+const { Privileged } = require('./observe/privileged');
 const { drain, check, tick } = require('./stepper');
 const { prepareWorld, runCommands, spawnTargets, equip, give, StateError } = require('./start');
 const { Journal } = require('./snapshot');
@@ -45,6 +46,8 @@ class GameWorld extends World {
     this.days = 0;
     this.lastTime = 0;
     this.journal = new Journal();
+    /** What judges see of worlds with regions or scripted players; null in others. */
+    this.privileged = null;
   }
 
   /** Game ticks since the world began. */
@@ -85,6 +88,10 @@ class GameWorld extends World {
       await this.settle();
     });
     this.lastTime = this.serv.time ?? 0;
+    const { regions = [] } = start;
+    if (regions.length === 0 && this.cast.length === 0) return;
+    this.privileged = new Privileged(this, regions);
+    for (const { index } of begins) this.privileged.follow(this.agents[index]);
   }
 
   async settle() {

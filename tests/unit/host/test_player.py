@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from policies.scripted import ScriptedPolicy
-from rollout.api import ColumnSpec, Limits, PolicyRecipe, Splits, Start, Task
+from rollout.api import PRIVILEGED, ColumnSpec, Limits, PolicyRecipe, Splits, Start, Task
 from rollout.config import HostConfig
 from rollout.errors import BudgetExhausted, ConfigError, OutOfTurnError
 from rollout.host import Player, PlayOptions, Pool
 from rollout.host.processes import marked_processes, owner_mark
-from rollout.testing.fakes import FakeBridge
+from rollout.testing.fakes import FakeBridge, FakeInstance
 from rollout.testing.players import FakeEvaluator, FakePlayer, FakePolicy
 
 
@@ -175,6 +175,29 @@ def test_fragments_show_what_the_game_showed(tmp_path, width):
         for key, value in frame.observations.items():
             assert np.array_equal(final[key], value[0])
         assert f.final_details[k] == frame.details[0]
+
+
+def test_policies_do_not_see_privileged_details_and_datasets_do(tmp_path, monkeypatch):
+    plain, asked = FakeInstance._frame, []
+
+    def frame(instance):
+        made = plain(instance)
+        made.details = [{**each, PRIVILEGED: {"secret": 1}} for each in made.details]
+        return made
+
+    def act(policy, observations, memory, *, details, explore):
+        asked.extend(details)
+        return decide(policy, observations, memory, details=details, explore=explore)
+
+    decide = FakePlayer.act
+    monkeypatch.setattr(FakeInstance, "_frame", frame)
+    monkeypatch.setattr(FakePlayer, "act", act)
+    bridge = FakeBridge(with_details=True)
+    fragments = play(make_player(tmp_path, bridge), starts(bridge, 2))
+    assert asked
+    assert all(set(details) <= {"text", "notice"} for details in asked)
+    recorded = [row[0] for f in fragments for row in f.details] + fragments[-1].final_details
+    assert any(row and row[PRIVILEGED] == {"secret": 1} for row in recorded)
 
 
 def test_results_agree_with_the_rows(tmp_path):

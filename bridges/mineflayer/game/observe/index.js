@@ -133,6 +133,7 @@ class Observer {
       })),
       ...agent.events.take(),
       trace: agent.trace.take(),
+      ...(agent.world.privileged && { privileged: agent.world.privileged.look(agent) }),
       built: agent.built(),
       statistics: agent.statistics(),
       code_info: code.info,

@@ -144,3 +144,34 @@ test('chat and blows are in the traces of both', async () => {
   assert.deepStrictEqual(traceOf(world, 1), both);
   world.close();
 });
+
+test('judges get the blocks of watched regions once, then what changes; the trace who enters', async () => {
+  const box = (name, low, high) => ({ name, low, high, centre: null, radius: 0, watch: true });
+  const regions = [box('plot', [3, -1, 0], [4, 0, 0]),
+    { name: 'spot', low: [4, -2, 4], high: [8, 2, 8], centre: [6, 0, 6], radius: 2, watch: false }];
+  const world = await begin({ agents: 2 }, { regions, blocks: [{ x: 3, y: 0, z: 0, name: 'oak_stairs', properties: { half: 'top' } }] });
+  const see = (index = 0) => world.run(() => world.agents[index].look()).details;
+  const first = see().privileged;
+  assert.deepStrictEqual(Object.keys(first.regions.plot), ['3 -1 0', '3 0 0', '4 -1 0']);
+  assert.match(first.regions.plot['3 0 0'], /^oak_stairs\[facing=north,half=top,/);
+  assert.deepStrictEqual(first.origin, world.origin.toArray());
+  assert.deepStrictEqual(Object.keys(first.players), ['a0', 'a1']);
+  await run(world, '/setblock ~3 ~ ~ air', '/setblock ~4 ~ ~ stone', '/setblock ~5 ~ ~ stone', '/give a1 dirt 3', '/tp @s ~6 ~ ~5');
+  await world.play([]);
+  const { trace, privileged } = see();
+  assert.deepStrictEqual(privileged.regions, { plot: { '3 0 0': 'air', '4 0 0': 'stone' } });
+  assert.deepStrictEqual(privileged.players.a1.items, { dirt: 3 });
+  assert.deepStrictEqual(trace.map(({ type, region }) => [type, region]), [['entered', 'spot']]);
+  assert.deepStrictEqual(see().privileged.regions, {});
+  assert.strictEqual(Object.keys(see(1).privileged.regions.plot).length, 3, 'each agent has its own');
+  await run(world, '/tp @s ~ ~ ~-5');
+  await world.play([]);
+  assert.deepStrictEqual(see().trace.map(({ type, region }) => [type, region]), [['left', 'spot']]);
+  world.run(() => world.serv.survival.toss(world.agents[1].player, world.serv.survival.items.make('dirt', 2)));
+  const [{ position, ...drop }] = see().privileged.drops;
+  assert.deepStrictEqual(drop, { item: 'dirt', count: 2, thrower: 'a1' });
+  world.close();
+  const plain = await begin();
+  assert.strictEqual(plain.run(() => plain.agents[0].look()).details.privileged, undefined);
+  plain.close();
+});
