@@ -206,39 +206,40 @@ def load_memory(path: Path, world: str) -> Memory:
 
 
 def given_memory(
-    world: str, metadata: Mapping[str, Any], origin: Sequence[float], task: str
+    world: str, given: Mapping[str, Any], source: str, origin: Sequence[float] = (0, 0, 0)
 ) -> Memory:
-    """Returns what a task gives a companion to know: its ``metadata.memory`` and ``metadata.user``.
+    """Returns what a companion is given to know: the keys ``memory`` and ``user``.
 
     Args:
         world: the world.
-        metadata: of the task; places are relative to the first agent.
-        origin: where the first agent begins, x, y, z in blocks.
-        task: name of the task, for messages.
+        given: the metadata of a task, or the details of a first frame.
+        source: what it is, for messages.
+        origin: what places are relative to, x, y, z in blocks; nothing for absolute ones.
 
     Raises:
         ConfigError: an entry or the profile is not valid.
     """
     corner = [math.floor(each) for each in origin]
     found: dict[int, MemoryEntry] = {}
-    entries = metadata.get("memory") or []
+    entries = given.get("memory") or []
     if not isinstance(entries, list):
-        raise ConfigError(f"task {task}: metadata.memory: expected a list, got {entries!r}")
+        raise ConfigError(f"{source}: memory: expected a list, got {entries!r}")
     for number, data in enumerate(entries, 1):
         try:
             entry = MemoryEntry.model_validate({"id": number, **data})
         except (ValidationError, TypeError) as error:
             said = describe_error(error) if isinstance(error, ValidationError) else error
-            raise ConfigError(f"task {task}: metadata.memory[{number - 1}]: {said}") from error
+            raise ConfigError(f"{source}: memory[{number - 1}]: {said}") from error
         place = position_of(entry.value)
-        if place is not None and isinstance(entry.value, dict):
-            moved: list[Any] = [a + b for a, b in zip(corner, place, strict=True)]
-            entry = entry.model_copy(update={"value": {**entry.value, "position": moved}})
+        if place is not None:
+            moved: Any = [a + b for a, b in zip(corner, place, strict=True)]
+            value = {**entry.value, "position": moved} if isinstance(entry.value, dict) else moved
+            entry = entry.model_copy(update={"value": value})
         found[entry.id] = entry
     try:
-        user = UserData.model_validate(metadata.get("user") or {})
+        user = UserData.model_validate(given.get("user") or {})
     except ValidationError as error:
-        raise ConfigError(f"task {task}: metadata.user: {describe_error(error)}") from error
+        raise ConfigError(f"{source}: user: {describe_error(error)}") from error
     return Memory(world, found, user)
 
 

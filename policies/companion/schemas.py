@@ -223,7 +223,9 @@ class Scope(Record):
 
 
 class MemoryEntry(Record):
-    """A memory; ``value`` of a landmark is ``{position: [x, y, z], radius}``. Ours.
+    """A memory. Ours.
+
+    The value of a landmark is ``{position: [x, y, z], radius}`` or ``[x, y, z]``.
 
     Attributes:
         stale: the world may have changed; it binds nothing until it is confirmed.
@@ -249,14 +251,15 @@ class MemoryEntry(Record):
             raise ValueError("value: expected at most 4000 characters")
         if self.kind == "landmark" and position_of(self.value) is None:
             raise ValueError(
-                f"a landmark's value is {{position: [x, y, z], radius}}, got {self.value!r}"
+                f"a landmark's value is {{position: [x, y, z], radius}} or [x, y, z], got "
+                f"{self.value!r}"
             )
         return self
 
 
 def position_of(value: Any) -> tuple[float, float, float] | None:
-    """Returns the ``position`` of a value, x, y, z in blocks; None if it has none."""
-    place = value.get("position") if isinstance(value, dict) else None
+    """Returns the place in a value, x, y, z in blocks: itself, its ``position``, or None."""
+    place = value.get("position") if isinstance(value, dict) else value
     if not isinstance(place, list) or len(place) != 3:
         return None
     if not all(isinstance(n, int | float) and not isinstance(n, bool) for n in place):

@@ -101,12 +101,12 @@ def test_places_of_a_task_are_relative_to_the_first_agent():
         "provenance": "told",
     }
     memory = given_memory(
-        "w", {"memory": [entry], "user": {"user_info": {"user_name": "Ann"}}}, (100.5, 64, 0.5), "t"
+        "w", {"memory": [entry], "user": {"user_info": {"user_name": "Ann"}}}, "t", (100.5, 64, 0.5)
     )
     assert memory.entries[1].value["position"] == [126, 64, -2]
     assert memory.user.user_info.user_name == "Ann"
-    for broken, where in (([{"kind": "x"}], r"metadata\.memory"), ("x", "a list")):
+    for broken, where in (([{"kind": "x"}], r"memory\[0\]"), ("x", "a list")):
         with pytest.raises(ConfigError, match=where):
-            given_memory("w", {"memory": broken}, (0, 0, 0), "t")
-    with pytest.raises(ConfigError, match=r"metadata\.user"):
-        given_memory("w", {"user": {"name": "Ann"}}, (0, 0, 0), "t")
+            given_memory("w", {"memory": broken}, "the task t")
+    with pytest.raises(ConfigError, match="the task t: user"):
+        given_memory("w", {"user": {"name": "Ann"}}, "the task t")
