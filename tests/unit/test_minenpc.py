@@ -7,9 +7,11 @@ import numpy as np
 import pytest
 
 from bridges.mineflayer import MineflayerBridge
+from bridges.mineflayer.minenpc import experts
 from bridges.mineflayer.minenpc.evaluator import MineNpc
 from bridges.mineflayer.minenpc.predicates import number
 from bridges.mineflayer.minenpc.scene import PAPER, case_of, tasks
+from bridges.mineflayer.spaces import MOST_CODE
 from rollout.api import Frame, Outcome, Start, State
 from rollout.errors import ConfigError, UnknownNameError
 from rollout.tasks import load_task
@@ -183,3 +185,17 @@ def test_conditions_are_refused_with_the_nearest_name():
     with pytest.raises(ConfigError, match="expected a call"):
         MineNpc(goal=("__import__",))
     assert MineNpc(goal=("near(Farm, 3)",), places={"Farm": (1, 64, 2)}).conditions()
+
+
+def test_each_task_has_an_expert_that_knows_its_request():
+    assert experts.programs().keys() == tasks().keys()
+    for name in tasks():
+        case = case_of({"npc": name, **PAPER, "count": 1, "material": 1, "turn": 270})
+        assert experts.task_of(case.request) == name
+        assert len(experts.program(case.told())) < MOST_CODE
+    details = [{}, case.told()]
+    acts = experts.play({"life": np.zeros((2, 1))}, details, explore=False)
+    assert acts["kind"].tolist() == [0, 1]
+    assert not acts["code"][0]
+    with pytest.raises(ConfigError, match="no expert knows"):
+        experts.task_of("Sing a song.")

@@ -386,7 +386,7 @@ def _dropped(
 
 @_predicate("lying", "item place number", "inventory or tool")
 def _left(trace: Trace, places: Places, item: str, place: Cell, r: float) -> Value:
-    """Items on the ground near a place, whoever threw them."""
+    """Items on the ground near a place."""
     near = (each for each in trace.drops if apart(each["position"], place) <= r)
     return _counted(near, item)
 

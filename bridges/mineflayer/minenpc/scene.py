@@ -15,6 +15,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from bridges.mineflayer.atomic_rows import facts
 from bridges.mineflayer.minenpc.predicates import Condition, Places, number, parse_all
 from bridges.mineflayer.minenpc.trace import ORIGIN, Cell
 from bridges.mineflayer.scene import Scene, make_scene
@@ -311,6 +312,12 @@ class _Making:
         )
         facing = _FACING[(_FACING.index(facing) + self._turns) % 4]
         at = self.places.points[name]
+        single = facts()["stacks"]
+        stacks = [
+            each
+            for item, count in stacks
+            for each in ([(item, 1)] * count if single.get(item, 64) == 1 else [(item, count)])
+        ]
         slots = self._chance.sample(range(_SLOTS), min(len(stacks), _SLOTS))
         parts = []
         for slot, (item, count) in zip(slots, stacks, strict=False):

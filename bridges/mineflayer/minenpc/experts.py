@@ -1,0 +1,87 @@
+"""Scripted experts: a program for each task of MineNPC-Task, through the sandbox as any program.
+
+An expert is told what a companion is told: the request, the memory and the user profile of the first
+frame's details. ``policy.name=callable policy.target=bridges.mineflayer.minenpc.experts:play``
+plays all tasks with ``bridge.actions=code``.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bridges.mineflayer.minenpc.scene import tasks
+from bridges.mineflayer.oracle import WAITING
+from bridges.mineflayer.spaces import CODE, KIND, MOST_CODE, NEW, RESUME
+from rollout.api import Columns
+from rollout.errors import ConfigError
+from rollout.yaml12 import load_yaml
+
+_LIBRARY = Path(__file__).with_name("library.js")
+_FIELDS = {"n": r"\d+", "m": r"[a-z_]+"}
+_PLACE = r"-?\d+ -?\d+ -?\d+"
+_PROGRAMS = Path(__file__).parents[1] / "data" / "minenpc_experts.yaml"
+
+
+@lru_cache
+def _library() -> str:
+    lines = (line.strip() for line in _LIBRARY.read_text(encoding="ascii").splitlines())
+    return "\n".join(line for line in lines if not line.startswith(("//", "/**", "*")))
+
+
+@lru_cache
+def programs() -> Mapping[str, str]:
+    """Returns the programs by the names of their tasks, without the library."""
+    found: Mapping[str, str] = load_yaml(_PROGRAMS, ours=True)
+    return found
+
+
+def task_of(request: str) -> str:
+    """Returns the name of the task that a request is of.
+
+    Raises:
+        ConfigError: it is the request of none.
+    """
+    for name, task in tasks().items():
+        parts = re.split(r"\{(\w+)\}", task["request"])
+        parts[::2] = map(re.escape, parts[::2])
+        parts[1::2] = (_FIELDS.get(part, _PLACE) for part in parts[1::2])
+        if re.fullmatch("".join(parts), request):
+            return name
+    raise ConfigError(f"no expert knows the request {request[:80]!r}")
+
+
+def program(told: Mapping[str, Any]) -> str:
+    """Returns the program for what an agent is told: its request, memory and user profile."""
+    places = {e["key"]: e["value"] for e in told["memory"] if e["kind"] == "landmark"}
+    known = f"const MEMORY = {json.dumps(places)};\nconst USER = {json.dumps(told['user'])};\n"
+    own = programs()[task_of(told["request"])]
+    text = f"{known}{_library()}\n{own}\nconsole.log('done');\n{WAITING}"
+    if len(text) > MOST_CODE:
+        raise ConfigError(f"the program has {len(text)} of {MOST_CODE} characters")
+    return text
+
+
+def play(observations: Columns, details: Any, explore: bool) -> Columns:
+    """Plays the experts, for the policy ``callable``.
+
+    Args:
+        observations: of ``B`` rows.
+        details: of each row; the first of an episode has the request.
+        explore: not used.
+
+    Returns:
+        the actions, ``(B,)`` each: a program in the first step of an episode.
+    """
+    rows = len(next(iter(observations.values())))
+    code = np.full(rows, "", object)
+    for row, said in enumerate(details or ()):
+        if "request" in said:
+            code[row] = program(said)
+    return {KIND: np.where(code != "", NEW, RESUME).astype(np.int64), CODE: code}
