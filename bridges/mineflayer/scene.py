@@ -21,10 +21,13 @@ from rollout.errors import ConfigError, UnknownNameError, named
 
 # scripted players ---------------------------------------------------------------------------------
 
-KEYS = ("at", "items", "script", "answers")
-STEPS = ("say", "wait", "go", "give", "follow", "stay")
+KEYS = ("at", "facing", "items", "script", "answers", "ask")
+STEPS = ("say", "wait", "wait_chat", "wait_item", "go", "look", "give", "hit", "follow", "stay")
+FACINGS = ("north", "east", "south", "west")
+ASKS = ("once", "often")
 LONGEST_SAY = 256  # characters of a chat message
 LONGEST_WAIT = 24_000  # ticks
+LIMIT = 600  # ticks of wait_chat and wait_item without their own, as of other steps
 
 _NAME = re.compile(r"[A-Za-z0-9_]{1,16}", re.ASCII)
 
@@ -39,6 +42,8 @@ class Player:
         items: what it carries.
         script: its steps, in order, each ``{kind: value}``.
         answers: what it says when a message matches, ``(regular expression, text)``.
+        once: whether it gives each answer only once.
+        facing: where it looks at first; empty for the direction of any new player.
     """
 
     name: str
@@ -46,6 +51,8 @@ class Player:
     items: tuple[Item, ...]
     script: tuple[Mapping[str, Any], ...]
     answers: tuple[tuple[str, str], ...]
+    once: bool = False
+    facing: str = ""
 
     def data(self) -> dict[str, Any]:
         """Returns the player in the form that the game gets."""
@@ -55,6 +62,8 @@ class Player:
             "items": [item.as_data() for item in self.items],
             "script": [dict(step) for step in self.script],
             "answers": [list(answer) for answer in self.answers],
+            "ask": ASKS[0] if self.once else ASKS[1],
+            "facing": self.facing,
         }
 
 
@@ -94,18 +103,35 @@ def _player(name: str, asked: Any, everyone: Sequence[str]) -> Player:
         raise ConfigError(f"answers: expected {{pattern: text}}, got {str(answers)[:60]!r}")
     for pattern, text in answers.items():
         _say(text)
-        if not re.fullmatch(r"[\w ,.?!'|*+()-]{1,80}", str(pattern)):
-            raise ConfigError(
-                f"answers: expected a pattern of words with | * + ? ( ) . alone, got {pattern!r}"
-            )
-        try:
-            re.compile(str(pattern))
-        except re.error as error:
-            raise ConfigError(f"answers: {pattern!r} is no pattern: {error}") from error
+        _pattern("answers", pattern)
+    ask, facing = asked.get("ask", ASKS[1]), asked.get("facing", "")
+    if ask not in ASKS:
+        raise UnknownNameError("ask", str(ask), ASKS)
+    if facing and facing not in FACINGS:
+        raise UnknownNameError("facing", str(facing), FACINGS)
     steps = tuple(_step(number, step, everyone) for number, step in enumerate(script))
     (items,) = given(_counts(asked.get("items", {})), [name])
     said = tuple((str(pattern), str(text)) for pattern, text in answers.items())
-    return Player(name, _position(asked.get("at", "2 0 0")), items, steps, said)
+    at = _position(asked.get("at", "2 0 0"))
+    return Player(name, at, items, steps, said, ask == ASKS[0], facing)
+
+
+def _pattern(key: str, pattern: Any) -> str:
+    if not re.fullmatch(r"[\w ,.?!'|*+()-]{1,80}", str(pattern)):
+        raise ConfigError(
+            f"{key}: expected a pattern of words with | * + ? ( ) . alone, got {pattern!r}"
+        )
+    try:
+        re.compile(str(pattern))
+    except re.error as error:
+        raise ConfigError(f"{key}: {pattern!r} is no pattern: {error}") from error
+    return str(pattern)
+
+
+def _ticks(key: str, value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 < value <= LONGEST_WAIT:
+        raise ConfigError(f"{key}: expected 1 to {LONGEST_WAIT} ticks, got {value!r}")
+    return value
 
 
 def _step(number: int, step: Any, everyone: Sequence[str]) -> Mapping[str, Any]:
@@ -117,13 +143,20 @@ def _step(number: int, step: Any, everyone: Sequence[str]) -> Mapping[str, Any]:
             raise UnknownNameError("step", str(kind), STEPS)
         if kind == "say":
             _say(value)
-        elif kind == "wait" and (
-            isinstance(value, bool) or not isinstance(value, int) or not 0 < value <= LONGEST_WAIT
-        ):
-            raise ConfigError(f"wait: expected 1 to {LONGEST_WAIT} ticks, got {value!r}")
-        elif kind == "go":
+        elif kind == "wait":
+            _ticks(kind, value)
+        elif kind == "wait_chat":
+            _keys(kind, value, ("pattern",), ("ticks",))
+            ticks = _ticks("ticks", value.get("ticks", LIMIT))
+            value = {"pattern": _pattern("pattern", value["pattern"]), "ticks": ticks}
+        elif kind == "wait_item":
+            _keys(kind, value, ("item",), ("count", "ticks"))
+            item = _stack(value)
+            ticks = _ticks("ticks", value.get("ticks", LIMIT))
+            value = {"item": item.name, "count": item.count, "ticks": ticks}
+        elif kind == "go" or (kind == "look" and value not in everyone):
             value = list(_position(value))
-        elif kind == "follow":
+        elif kind in ("follow", "hit"):
             _known(value, everyone)
         elif kind == "give":
             value = _gift(value, everyone)
@@ -131,16 +164,22 @@ def _step(number: int, step: Any, everyone: Sequence[str]) -> Mapping[str, Any]:
 
 
 def _gift(value: Any, everyone: Sequence[str]) -> dict[str, Any]:
-    if (
-        not isinstance(value, Mapping)
-        or set(value) - {"item", "count", "to"}
-        or "item" not in value
-    ):
-        raise ConfigError(f"give: expected {{item, count, to}}, got {str(value)[:60]!r}")
+    _keys("give", value, ("item",), ("count", "to"))
     to = _known(value.get("to", everyone[0]), everyone)
-    count = value.get("count", 1)
-    ((item,),) = given(_counts({value["item"]: count}), [to])
+    item = _stack(value)
     return {"item": item.name, "count": item.count, "to": to}
+
+
+def _keys(step: str, value: Any, needed: Sequence[str], more: Sequence[str]) -> None:
+    keys = set(value) if isinstance(value, Mapping) else set()
+    if not set(needed) <= keys or keys - {*needed, *more}:
+        listed = ", ".join((*needed, *more))
+        raise ConfigError(f"{step}: expected {{{listed}}}, got {str(value)[:60]!r}")
+
+
+def _stack(value: Mapping[str, Any]) -> Item:
+    ((item,),) = given(_counts({value["item"]: value.get("count", 1)}), [""])
+    return item
 
 
 def _counts(items: Any) -> dict[str, int]:

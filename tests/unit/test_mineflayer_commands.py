@@ -372,8 +372,16 @@ CAST = {
         "{script: [{give: {item: bread, to: Bob}}]}": r"unknown player 'Bob'",
         "{script: [{say: /op me}]}": r"a text .* that is no command",
         "{answers: {'(a': well}}": r"'\(a' is no pattern",
+        "{script: [{wait_chat: {ticks: 9}}]}": r"wait_chat: expected {pattern, ticks}",
+        "{script: [{wait_chat: {pattern: '(a', ticks: 9}}]}": r"pattern: '\(a' is no pattern",
+        "{script: [{wait_item: {item: bred}}]}": r"script\[0\]: unknown item .*'bred'.*bread",
+        "{script: [{wait_item: {item: bread, ticks: 0}}]}": r"ticks: expected 1 to 24000 ticks",
+        "{script: [{look: Bob}]}": r"script\[0\]: expected a place",
+        "{script: [{hit: Bob}]}": r"unknown player 'Bob'",
+        "{facing: up}": r"unknown facing 'up'.*east, north",
+        "{ask: twice}": r"unknown ask 'twice'",
         "{speak: []}": r"unknown key 'speak'",
-        "[]": r"expected a mapping with at, items",
+        "[]": r"expected a mapping with at, facing, items",
     },
 }
 

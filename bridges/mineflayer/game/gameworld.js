@@ -21,6 +21,8 @@ const { sourceOf } = require('./survival/commands');
 const { ScriptedPlayer } = require('./cast');
 
 const ACTION_MS = 15000; // real time that an action may take before the tick
+/** Degrees of the directions in which players look, as the protocol counts them. */
+const FACINGS = { south: 0, west: 90, north: 180, east: 270 };
 const DAY_BACK = 12000; // a larger decrease of the time of day means midnight
 
 /** Returns the text that seeds a world's random numbers: its seed and its state, nothing else. */
@@ -122,8 +124,9 @@ class GameWorld extends World {
       bots.forEach((bot, i) => {
         const player = this.serv.uuidToPlayer[bot._client.uuid];
         give(player, bot.registry, players[i].items);
-        const [x, y, z] = players[i].at;
+        const { at: [x, y, z], facing } = players[i];
         player.teleport(spawn.offset(x + 0.5, y, z + 0.5));
+        if (facing) player.sendSelfPosition(undefined, [FACINGS[facing], 0]);
         this.cast.push(new ScriptedPlayer(this, bot, players[i], spawn));
       });
       await this.settle();

@@ -175,3 +175,45 @@ test('judges get the blocks of watched regions once, then what changes; the trac
   assert.strictEqual(plain.run(() => plain.agents[0].look()).details.privileged, undefined);
   plain.close();
 });
+
+const player = (more) => ({ name: 'Ada', at: [4, 0, 0], items: [], script: [], answers: [], ask: 'often', facing: '', ...more });
+
+test('a scripted player looks, waits for chat and items, hands over, hits, and answers once', async () => {
+  const world = await begin({}, { players: [player({ facing: 'east', ask: 'once', items: [{ name: 'bread', count: 3, slot: null }],
+    answers: [['how many', 'Eight.']],
+    script: [{ say: 'Bring me dirt.' }, { wait_chat: { pattern: 'ready', ticks: 400 } }, { look: [4, 3, -9] }, { wait: 3 },
+      { look: 'a0' }, { wait_item: { item: 'dirt', count: 2, ticks: 400 } }, { give: { item: 'bread', count: 2, to: 'a0' } },
+      { hit: 'a0' }, { wait_chat: { pattern: 'never', ticks: 20 } }, { say: 'Bye.' }] })] });
+  const [bot] = world.bots;
+  const seen = [];
+  const play = async (ticks) => {
+    for (let i = 0; i < ticks; i++) await world.play([]);
+    const { details } = world.run(() => world.agents[0].look());
+    seen.push(...details.trace);
+    return details.privileged.players.Ada;
+  };
+  const said = () => seen.filter(({ type, who }) => type === 'chat' && who === 'Ada').map(({ text }) => text);
+  const near = (yaw, wanted) => assert.ok(Math.abs(yaw - wanted) < 0.02, `${yaw} is not ${wanted}`);
+  near((await play(0)).yaw, 1.5 * Math.PI);
+  await run(world, '/give @s dirt 5');
+  await play(5);
+  world.run(() => bot.chat('How many?'));
+  await play(15);
+  world.run(() => bot.chat('How many, I said?'));
+  await play(30);
+  assert.deepStrictEqual(said(), ['Bring me dirt.', 'Eight.']);
+  world.run(() => bot.chat('I am ready'));
+  near((await play(3)).yaw, 0);
+  near((await play(6)).yaw, Math.PI / 2);
+  world.run(() => bot.look(-Math.PI / 2, 0, true));
+  await play(2);
+  await world.until(() => bot.toss(idOf(world, 'dirt'), null, 2));
+  await play(120);
+  assert.deepStrictEqual(said(), ['Bring me dirt.', 'Eight.', 'Bye.']);
+  const sum = (kind) => seen.filter(({ type }) => type === kind).reduce((all, { count }) => all + count, 0);
+  assert.deepStrictEqual([sum('gave'), sum('picked')], [2, 2]);
+  const { tick, ...blow } = seen.find(({ type }) => type === 'hit');
+  assert.deepStrictEqual(blow, { type: 'hit', who: 'Ada', entity: 'a0' });
+  assert.strictEqual(world.players.at(-1).op, false);
+  world.close();
+});
