@@ -223,7 +223,8 @@ class _Making:
         request = self._text(task["request"])
         goal = [*(self._text(each) for each in task["goal"]), ASKED]
         conditions = parse_all(goal, self.places)
-        scene = make_scene({}, list(self._commands()), self._players(request), [self._agent])
+        commands, players = list(self._commands()), self._players(request)
+        scene = make_scene({}, commands, players, [self._agent], self.regions())
         user = {**table()["user"]}
         user["preferences"] = {**user["preferences"], **task.get("user", {})}
         return Case(
