@@ -104,6 +104,19 @@ async function gather(at, radius = 6) {
   }
 }
 
+const carried = () => bot.inventory.items().reduce((sum, { count }) => sum + count, 0);
+
+/** Picks up what fell where a block was dug, also out of sight. */
+async function fetchFrom(cell) {
+  const before = carried();
+  await gather(cell, 4);
+  for (const dy of [0, -1]) {
+    if (carried() > before) return;
+    await tried(() => bot.pathfinder.goto(new GoalBlock(cell.x, cell.y + dy, cell.z), 200));
+    await bot.waitForTicks(12);
+  }
+}
+
 /**
  * Digs blocks of a kind, low ones first, until a test holds; picks up what falls.
  * `where` limits which; `tool` is the name of what is held, or '' for the best.
@@ -112,6 +125,7 @@ async function mine(kind, enough, { where = () => true, tool = '', far = 24, poi
   const failed = new Set();
   const base = bot.entity.position;
   let dug = 0;
+  bot.pathfinder.setMovements(ways);
   for (let poor = 0; !enough() && poor < 10;) {
     await bot.waitForTicks(1);
     const from = point ?? bot.entity.position;
@@ -124,11 +138,12 @@ async function mine(kind, enough, { where = () => true, tool = '', far = 24, poi
       const [dx, dz] = [[0, 0], [-5, 0], [0, 5], [0, -5], [5, 0]][poor++ % 5];
       failed.clear();
       await gather(bot.entity.position, 6);
-      await tried(() => bot.pathfinder.goto(new GoalNearXZ(base.x + dx, base.z + dz, 1), 200));
+      await walk(base.offset(dx, 0, dz), 1, ways);
       continue;
     }
     const done = await tried(async () => {
       if (!bot.blockAt(cell) || !bot.canDigBlock(bot.blockAt(cell))) await walk(cell.offset(0.5, 0, 0.5), 2, ways);
+      if (!bot.blockAt(cell)) await bot.pathfinder.goto(new GoalGetToBlock(cell.x, cell.y, cell.z), 200);
       const block = bot.blockAt(cell);
       if (!block) throw new ActionError(`${cell} is out of sight`);
       const item = tool ? held(new RegExp(tool)) : null;
@@ -140,7 +155,8 @@ async function mine(kind, enough, { where = () => true, tool = '', far = 24, poi
       continue;
     }
     dug += 1;
-    if (dug % 4 === 0 || enough()) await gather(cell, 6);
+    if (ways === DIG) await fetchFrom(cell);
+    else if (dug % 4 === 0 || enough()) await gather(cell, 6);
   }
   if (!enough()) await gather(bot.entity.position, 8);
 }

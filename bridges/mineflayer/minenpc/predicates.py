@@ -469,7 +469,9 @@ def _new(trace: Trace, places: Places, block: str) -> Value:
 
 @_predicate("pyramid", "block number", "code or execution")
 def _pyramid(trace: Trace, places: Places, block: str, side: float) -> Value:
-    return shapes.pyramid(_built(trace, block), int(side))
+    return trace.shape(
+        ("pyramid", block, side), lambda: shapes.pyramid(_built(trace, block), int(side))
+    )
 
 
 @_predicate("house", "block number number", "code or execution", at="place", r="number")
@@ -483,7 +485,10 @@ def _house(
     r: float = 8,
 ) -> Value:
     """Whether a closed house with one opening and a roof was built."""
-    return shapes.house(_built(trace, block, at, r), int(side), int(height))
+    return trace.shape(
+        ("house", block, side, height, at, r),
+        lambda: shapes.house(_built(trace, block, at, r), int(side), int(height)),
+    )
 
 
 @_predicate("walls", "block number number", "code or execution", at="place", r="number")
@@ -497,7 +502,10 @@ def _walls(
     r: float = 8,
 ) -> Value:
     """The share of the cells of a square ring of walls that are built, where it is largest."""
-    return shapes.walls(_built(trace, block, at, r), int(side), int(height))
+    return trace.shape(
+        ("walls", block, side, height, at, r),
+        lambda: shapes.walls(_built(trace, block, at, r), int(side), int(height)),
+    )
 
 
 @_predicate("row", "block number number cells number", "code or execution")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -61,6 +61,7 @@ class Trace:
     blocks: dict[Cell, str] = field(default_factory=dict)
     drops: Sequence[Mapping[str, Any]] = ()
     players: Mapping[str, Point] = field(default_factory=dict)
+    _shapes: dict[Any, Any] = field(default_factory=dict)
     _origin: Cell = ORIGIN
 
     @classmethod
@@ -83,6 +84,8 @@ class Trace:
             return
         origin = shown.get("origin")
         self._origin = cell(origin) if origin else self._origin
+        if any((shown.get("regions") or {}).values()):
+            self._shapes.clear()
         for blocks in (shown.get("regions") or {}).values():
             for where, state in blocks.items():
                 self.blocks[self._absolute(where)] = str(state)
@@ -94,6 +97,13 @@ class Trace:
     def _absolute(self, where: str) -> Cell:
         x, y, z = (int(each) + of for each, of in zip(where.split(), self._origin, strict=True))
         return x, y, z
+
+    def shape(self, key: Any, work: Callable[[], bool | float]) -> bool | float:
+        """Returns a function's value for the blocks there are, computed once until they change."""
+        if key not in self._shapes:
+            self._shapes[key] = work()
+        found: bool | float = self._shapes[key]
+        return found
 
     def own(self, *kinds: str) -> Iterator[Mapping[str, Any]]:
         """Yields the agent's own events of some types."""
