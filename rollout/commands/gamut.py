@@ -51,7 +51,8 @@ COMMANDS: Mapping[str, Command] = {
         chosen="rollout.suite.jobs:job_of",
     ),
     "judge": Command(
-        "Rates recorded episodes with a model and reports agreement with given ratings.",
+        "Rates recorded episodes with a model and reports agreement with given ratings; with --again "
+        "RUN_DIR judges them anew by their evaluator.",
         *("rollout.judge.judge:judge", "rollout.judge.config:JudgeConfig"),
     ),
     "rate": Command(
@@ -102,6 +103,15 @@ COMMANDS: Mapping[str, Command] = {
 }
 
 
+FLAGS: Mapping[tuple[str, str], Command] = {
+    ("judge", "--again"): Command(
+        "Judges recorded episodes anew by the evaluator of their task.",
+        "rollout.commands.judge_again:main",
+    ),
+}
+"""Commands that are chosen by a flag of another one."""
+
+
 RENAMED: Mapping[str, str] = {"clone": "train --set algorithm=bc"}
 """Commands of former versions, each with its new name."""
 
@@ -136,7 +146,8 @@ def run(name: str) -> NoReturn:
 
     The caller has installed the handlers of ``rollout.early``.
     """
-    command = COMMANDS[name]
+    flags = (flag.partition("=")[0] for flag in sys.argv)
+    command = next((FLAGS[name, flag] for flag in flags if (name, flag) in FLAGS), COMMANDS[name])
     if command.config and not {"-h", "--help"} & set(sys.argv):
         # In the form of a log record; logging itself takes part of the time.
         _write(f"{time.strftime('%H:%M:%S')} INFO {name}: loading modules\n")

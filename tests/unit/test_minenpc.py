@@ -2,6 +2,7 @@
 
 from itertools import product
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from bridges.mineflayer.minenpc.predicates import number
 from bridges.mineflayer.minenpc.scene import PAPER, case_of, tasks
 from bridges.mineflayer.spaces import MOST_CODE
 from rollout.api import Frame, Outcome, Start, State
+from rollout.commands import judge_again
 from rollout.errors import ConfigError, UnknownNameError
 from rollout.tasks import load_task
 from rollout.yaml12 import load_yaml
@@ -199,3 +201,52 @@ def test_each_task_has_an_expert_that_knows_its_request():
     assert not acts["code"][0]
     with pytest.raises(ConfigError, match="no expert knows"):
         experts.task_of("Sing a song.")
+
+
+class Recorded:
+    """A dataset of one episode, as its reader gives it."""
+
+    def __init__(self, shown):
+        self.shown = shown
+
+    def read(self, ref, columns):
+        assert columns == ["details"]
+        return SimpleNamespace(columns={"details": self.shown[:-1]}, final_details=self.shown[-1])
+
+
+def test_recorded_runs_are_judged_again_without_the_game():
+    spec = MineflayerBridge(minenpc=True).spec
+    task = load_task(spec, "mineflayer", "minenpc/R11")
+    state = task.state_space.index({f.name: f.values[0] for f in task.state_space})
+    breach = {"type": "violation", "who": "a0", "tick": 6, "rule": "commands", "evidence": "/give"}
+    found = []
+    for number_of, (lines, more) in enumerate(
+        [(TRACES["R11"], ()), (["tossed cobblestone 3"], ()), (TRACES["R11"], (breach,))]
+    ):
+        run = Run("R11", lines)
+        shown = [
+            Run("R11", []).details(0),
+            run.details(10, *more),
+            {**run.details(100), "trace": []},
+        ]
+        ref = SimpleNamespace(
+            episode=number_of, state=state, seed=1, end="truncated", outcome=Outcome.RUNNING
+        )
+        found.append(judge_again._judged(Recorded(shown), ref, task, spec))
+    assert [each["now"] for each in found] == ["success", "running", "invalid"]
+    assert found[1]["why"] == ["gave(cobblestone) >= 4", "d(cobblestone) == -4"]
+    assert found[1]["class"] == "inventory or tool"
+    assert found[2]["why"] == ["violation of commands"]
+    report = judge_again.write_report(found)
+    assert "| mining | 1 / 2 | 0.500 [0.095, 0.905] | 1 |" in report
+    assert "| gave(cobblestone) >= 4 | 1 |" in report
+    assert "| 0 | running | success |" in report
+
+
+def test_what_cannot_be_judged_again_is_refused(tmp_path):
+    with pytest.raises(ConfigError, match="directory of a run"):
+        judge_again.judge_again(tmp_path)
+    task = "{bridge: {name: blockworld}, task: hunt_sheep}"
+    (tmp_path / "config.yaml").write_text(task)
+    with pytest.raises(ConfigError, match="judged by signals"):
+        judge_again.judge_again(tmp_path)
