@@ -78,7 +78,7 @@ def load_roles(file: Path, spec: BridgeSpec) -> RolePrompts:
         raise ConfigError(f"the prompts {file}: {error}") from error
 
 
-class Asker:
+class RoleClient:
     """Asks a model in its roles.
 
     Args:

@@ -261,7 +261,7 @@ class _Checker:
         )
         if function is None or given is None or given.type != "arguments":
             return False
-        name = function.child_by_field_name("property")
+        name = function.child_by_field_name("property") or function.child_by_field_name("index")
         called = (self._key(name) if name is not None else _decoded(_text(function))) or ""
         values = [each for each in given.children if each.is_named and each.type != "comment"]
         if called in rule.texts:

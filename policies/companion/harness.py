@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from policies.companion.asking import FOLDER, Asker, load_roles
+from policies.companion.asking import FOLDER, RoleClient, load_roles
 from policies.companion.memory import Memory, load_memory
 from policies.companion.session import Session, Turn
 from policies.companion.stages import RESUME, Limits, Stages
@@ -202,9 +202,9 @@ class CompanionPolicy(ModelOptions):
                 f"with bridge.actions=code), got {', '.join(columns)}"
             )
         file = Path(self.prompts).expanduser() if self.prompts else FOLDER / "companion.yaml"
-        asker = Asker(self, load_roles(file, spec), self.limits.reparse)
+        roles = RoleClient(self, load_roles(file, spec), self.limits.reparse)
         return Companion(
-            Stages(asker, self.limits, task),
+            Stages(roles, self.limits, task),
             task,
             self.make_model(),
             memory=Path(self.memory).expanduser() if self.memory else None,

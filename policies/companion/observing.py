@@ -18,6 +18,10 @@ from policies.companion.schemas import (
 )
 
 _LINE, _NAME = 250, 120
+_FACTS = (
+    *("item", "block", "properties", "count", "tool", "to", "thrower", "region", "entity"),
+    "position",
+)
 _BLOCKS, _ENTITIES, _CHAT = 24, 16, 16
 
 
@@ -108,6 +112,25 @@ def used_chests(details: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             key = f"{event.get('block', 'chest')} at {', '.join(map(str, place))}"
             moved = f" {event.get('count')} {event.get('item')}" if kind != "opened" else ""
             yield key, f"{kind}{moved}"
+
+
+def deeds(details: Mapping[str, Any]) -> Iterator[str]:
+    """Yields what happened since the last frame, of the trace, in words."""
+    for event in details.get("trace", ()):
+        kind = str(event.get("type", ""))
+        if kind in ("chat", "violation", ""):
+            continue
+        facts = {key: event[key] for key in _FACTS if event.get(key) not in (None, "", {})}
+        told = (f"{key} {_short(value)}" for key, value in facts.items())
+        yield one_line(f"{event.get('who', '')} {kind}: {', '.join(told)}")[:_LINE]
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return ", ".join(str(each) for each in value)
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key} {each}" for key, each in value.items())
+    return str(value)
 
 
 def changes(before: BotState, after: BotState) -> list[StateChange]:

@@ -8,12 +8,12 @@ from typing import Any, Literal, TypeAlias
 
 from policies.companion.guard import Violation, violations_in
 from policies.companion.memory import Memory, given_memory, words_of
-from policies.companion.observing import bot_state, heard, used_chests
+from policies.companion.observing import bot_state, deeds, heard, used_chests
 from policies.companion.schemas import BotState, ChatMessage, MemoryEntry, Scope, Source, TaskModel
 from rollout.api import Call, Details, Task
 
 Stage: TypeAlias = Literal["listen", "answer", "code", "run", "judge", "offer", "over"]
-_CHAT, _CHESTS = 24, 32
+_CHAT, _CHESTS, _DEEDS = 24, 32, 60
 _FAMILIES = {
     "mining": "mine dig cobblestone ore coal iron stone log chop",
     "farming": "wheat farm seed plant harvest bread crop",
@@ -46,6 +46,7 @@ class Session:
         answers: the question and its answer.
         asked: whether it has asked its question.
         before: its state before the subtask.
+        deeds: what happened since the subtask began, in words.
         program: the program of the subtask.
         tries: programs that were written for the subtask.
         failed: programs that failed, which are not run again.
@@ -74,6 +75,7 @@ class Session:
     answers: tuple[Mapping[str, str], ...] = ()
     asked: bool = False
     before: BotState | None = None
+    deeds: tuple[str, ...] = ()
     program: str = ""
     tries: int = 0
     failed: tuple[str, ...] = ()
@@ -204,6 +206,7 @@ class Turn:
         self.change(
             chat=(*self.session.chat, *lines)[-_CHAT:],
             unread=(*self.session.unread, *unread)[-8:],
+            deeds=(*self.session.deeds, *deeds(details))[-_DEEDS:],
         )
         for key, used in used_chests(details):
             self.change(chests=(*self.session.chests, f"{key}: {used}")[-_CHESTS:])

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from pydantic import Field, ValidationError
 
-from policies.companion.asking import Asker
+from policies.companion.asking import RoleClient
 from policies.companion.guard import Violation, check_program
 from policies.companion.observing import changes, one_line
 from policies.companion.schemas import (
@@ -69,8 +69,10 @@ class Limits(RunLimits):
 class Stages:
     """Plays the stages of a session, one step at a time."""
 
-    def __init__(self, asker: Asker, limits: Limits, task: Task, view_distance: int = 4) -> None:
-        self._asker, self._limits, self._task = asker, limits, task
+    def __init__(
+        self, roles: RoleClient, limits: Limits, task: Task, view_distance: int = 4
+    ) -> None:
+        self._roles, self._limits, self._task = roles, limits, task
         self._view_distance = view_distance
         self._stages: Mapping[str, Doing] = {
             "listen": self._listen,
@@ -102,7 +104,7 @@ class Stages:
         if most is not None and session.calls >= most:
             return None, f"the episode has used its {most} calls (limits.episode_calls)"
         before = len(turn.calls)
-        found, problem = yield from self._asker.ask(
+        found, problem = yield from self._roles.ask(
             role,
             kind,
             self._values(turn, **more),
@@ -143,6 +145,7 @@ class Stages:
             "completed": [each for each in session.plan if each.status == "completed"],
             "subtask": session.subtask,
             "problem": session.problem,
+            "deeds": session.deeds,
             "code": session.program,
             **more,
         }
@@ -272,8 +275,8 @@ class Stages:
                 answers=(*session.answers, {"question": asked, "answer": said}),
             )
             turn.tell("answered", answer=said, slot=slot)
-            self._patch(turn, slot, said)
-            turn.remember("preference", slot, said, "told", turn.session.scope)
+            self._patch(turn, slot, said.rstrip(".!"))
+            turn.remember("preference", slot, said.rstrip(".!"), "told", turn.session.scope)
             turn.change(stage="code")
             return None
         if session.step - session.since < self._limits.answer:
@@ -301,7 +304,7 @@ class Stages:
                 review, problem = yield from self._ask(turn, explore, "review", Review)
                 turn.tell("reviewed", valid=bool(review and review.valid), number=number)
                 if review is not None and review.valid:
-                    turn.change(stage="run", before=turn.state, problem="")
+                    turn.change(stage="run", before=turn.state, deeds=(), problem="")
                     turn.tell("started", number=number)
                     return NEW, f"{code.code}\nawait task(bot);"
                 if review is not None:

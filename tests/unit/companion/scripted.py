@@ -4,7 +4,7 @@ import json
 import re
 
 from bridges.mineflayer import MineflayerBridge
-from policies.companion.asking import FOLDER, Asker, load_roles
+from policies.companion.asking import FOLDER, RoleClient, load_roles
 from policies.companion.harness import Companion, CompanionPolicy
 from policies.companion.stages import Limits, Stages
 from rollout.api import Call, Start
@@ -133,8 +133,8 @@ class World:
 def companion(model, *, folder=None, memory=None, task=TASK, **limits):
     """Returns a companion that asks a model."""
     options = CompanionPolicy(endpoint=Endpoint(url="http://127.0.0.1:9/v1"), model="m")
-    asker = Asker(options, load_roles(FOLDER / "companion.yaml", SPEC), 1)
-    stages = Stages(asker, Limits(**limits), task)
+    roles = RoleClient(options, load_roles(FOLDER / "companion.yaml", SPEC), 1)
+    stages = Stages(roles, Limits(**limits), task)
     return Companion(stages, task, model, memory=memory, folder=folder)
 
 

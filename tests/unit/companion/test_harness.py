@@ -37,7 +37,7 @@ def test_a_request_is_planned_asked_about_done_and_judged():
     assert [each["slot"] for each in s.events(told, "delta")] == ["count"]
     assert [each["done"] for each in s.events(told, "judged")] == [True] * 3
     assert session.memory.binding("count").provenance == "told"
-    assert '"count": "Eight."' in model.told("code")
+    assert '"count": "Eight"' in model.told("code")
     roles = [role for role, _ in model.asked]
     assert roles == ["route", "plan", *["code", "review", "judge"] * 3]
     assert sum(each["input_tokens"] for each in s.events(told, "asked")) == 10 * len(roles)
@@ -160,7 +160,7 @@ def test_a_memory_file_is_kept_and_that_of_another_world_is_refused(tmp_path):
     assert json.loads(path.read_text())["entries"]
     _, _, session = s.play(policy, place := world(), 6)
     assert s.asked(place) == []
-    assert session.memory.binding("count").value == "Eight."
+    assert session.memory.binding("count").value == "Eight"
     Memory("elsewhere").save(path)
     with pytest.raises(ConfigError, match="belongs to the world 'elsewhere'"):
         s.play(policy, world(), 1)
