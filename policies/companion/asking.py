@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationError
 
-from policies.companion.schemas import Record, read_reply
+from policies.companion.schemas import Record, describe_error, read_reply
 from policies.vlm.conversing import sampling_fields, with_verdict
 from policies.vlm.options import ModelOptions
-from policies.vlm.prompt import load_prompt, render_template
+from policies.vlm.prompt import check_template, load_prompt, render_template
 from rollout.api import BridgeSpec, Call
 from rollout.errors import ConfigError
 from rollout.models.chat_api import incomplete_reason
@@ -58,11 +58,19 @@ class RolePrompts(BaseModel):
         return [{"role": "system", "content": system}, {"role": "user", "content": question}]
 
 
-def load_roles(file: Path, spec: BridgeSpec) -> RolePrompts:
+def load_roles(
+    file: Path, spec: BridgeSpec, roles: Iterable[str] = (), known: Iterable[str] | None = None
+) -> RolePrompts:
     """Returns the prompts in a file, with the parts of the game's prompt ``programs``.
 
+    Args:
+        file: YAML file.
+        spec: the game.
+        roles: the roles that the file must have.
+        known: the variables of the templates; None to check none.
+
     Raises:
-        ConfigError: the game has no such prompt, or the file is no prompt.
+        ConfigError: the game has no such prompt, or the file is no such prompt.
     """
     try:
         shared = load_prompt(_SHARED, spec.tasks).parts
@@ -72,10 +80,20 @@ def load_roles(file: Path, spec: BridgeSpec) -> RolePrompts:
             f"play games that do, as mineflayer with bridge.actions=code"
         ) from error
     data = load_yaml(file)
+    if not isinstance(data, dict):
+        raise ConfigError(f"the prompts {file}: expected keys, got {type(data).__name__}")
     try:
-        return RolePrompts.model_validate({**data, "parts": {**shared, **data.get("parts", {})}})
-    except ValueError as error:
-        raise ConfigError(f"the prompts {file}: {error}") from error
+        found = RolePrompts(**{**data, "parts": {**shared, **(data.get("parts") or {})}})
+    except ValidationError as error:
+        raise ConfigError(f"the prompts {file}: {describe_error(error)}") from error
+    for role in roles:
+        if role not in found.roles:
+            raise ConfigError(f"the prompts {file}: no role {role!r}; needed: {', '.join(roles)}")
+    texts = {"system": found.system, "unusable": found.unusable, **found.roles, **found.parts}
+    if known is not None:
+        for name, text in texts.items():
+            check_template(file, name, text, found.parts, known)
+    return found
 
 
 class RoleClient:

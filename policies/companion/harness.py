@@ -14,7 +14,7 @@ import numpy as np
 from policies.companion.asking import FOLDER, RoleClient, load_roles
 from policies.companion.memory import Memory, load_memory
 from policies.companion.session import Session, Turn
-from policies.companion.stages import RESUME, Limits, Stages
+from policies.companion.stages import RESUME, ROLES, VARIABLES, Limits, Stages
 from policies.vlm.conversing import Conversations, Model
 from policies.vlm.options import ModelOptions
 from rollout.api import (
@@ -202,7 +202,8 @@ class CompanionPolicy(ModelOptions):
                 f"with bridge.actions=code), got {', '.join(columns)}"
             )
         file = Path(self.prompts).expanduser() if self.prompts else FOLDER / "companion.yaml"
-        roles = RoleClient(self, load_roles(file, spec), self.limits.reparse)
+        prompts = load_roles(file, spec, ROLES, VARIABLES)
+        roles = RoleClient(self, prompts, self.limits.reparse)
         return Companion(
             Stages(roles, self.limits, task),
             task,

@@ -41,6 +41,13 @@ _KEYWORDS = {
     "conversation": ("hello", "hi", "thanks", "thank", "how are", "who are", "good"),
 }
 _COMMANDS = {"cancel": "stop", "wait": "pause", "again": "retry", "yes": "retry"}
+ROLES = ("route", "plan", "code", "review", "judge")
+VARIABLES = (
+    *("name", "details", "player", "user", "memories", "chat", "request", "slots", "answers"),
+    *("asked", "plan", "completed", "subtask", "problem", "deeds", "code"),
+    *("line", "before", "after", "changed"),
+)
+"""Variables of all templates, and of some roles: the line that is routed, and what is judged."""
 _R = TypeVar("_R", bound=Record)
 
 Action: TypeAlias = tuple[int, str]

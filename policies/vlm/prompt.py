@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias, get_args
 
@@ -203,9 +203,10 @@ def load_prompt(name: str, tasks: Path | None, _outer: tuple[Path, ...] = ()) ->
     except ValueError as error:
         raise ConfigError(f"the prompt {path}: {_first_problem(error)}") from error
     for template in TEMPLATES:
-        _check_template(path, template, getattr(prompt, template), prompt.parts)
+        valid = VARIABLES | (REFLECT_VARIABLES if template == "reflect" else {})
+        check_template(path, template, getattr(prompt, template), prompt.parts, valid)
     for part, text in prompt.parts.items():
-        _check_template(path, part, text, prompt.parts)
+        check_template(path, part, text, prompt.parts, VARIABLES)
     return prompt
 
 
@@ -216,8 +217,14 @@ def _first_problem(error: Exception) -> str:
     return f"{'.'.join(map(str, found['loc']))}: {found['msg']}"
 
 
-def _check_template(path: Path, name: str, text: str, parts: Mapping[str, str]) -> None:
-    """Checks that a template can be parsed and uses known variables and parts only."""
+def check_template(
+    path: Path, name: str, text: str, parts: Mapping[str, str], known: Iterable[str]
+) -> None:
+    """Checks that a template can be parsed and uses known variables and parts only.
+
+    Raises:
+        ConfigError: it does not.
+    """
     try:
         used = _variables(text)
         included = set(meta.find_referenced_templates(_ENVIRONMENT.parse(text)))
@@ -228,8 +235,7 @@ def _check_template(path: Path, name: str, text: str, parts: Mapping[str, str]) 
             f"the prompt {path}, {name}: includes the unknown part {part!r}; its parts are "
             f"{', '.join(parts) or 'none'}"
         )
-    known = VARIABLES | (REFLECT_VARIABLES if name == "reflect" else {})
-    for variable in sorted(used - known.keys()):
+    for variable in sorted(used - set(known)):
         close = nearest(variable, known)
         near = f" Nearest: {', '.join(close)}." if close else ""
         raise ConfigError(

@@ -7,11 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from policies.companion.asking import FOLDER
 from policies.companion.harness import CompanionPolicy
 from policies.companion.memory import Memory
 from rollout.errors import ConfigError
 from rollout.models.sections import Endpoint
 from rollout.testing.fakes import FakeBridge
+from rollout.yaml12 import load_yaml
 
 _PLACE = Path(__file__).with_name("scripted.py")
 _FOUND = importlib.util.spec_from_file_location("companion_scripted", _PLACE)
@@ -178,3 +180,21 @@ def test_a_game_without_programs_is_refused_before_launch():
     recipe = CompanionPolicy(endpoint=Endpoint(url="http://127.0.0.1:9/v1"), model="m")
     with pytest.raises(ConfigError, match="act by programs"):
         recipe.build(FakeBridge().spec, s.TASK, seed=0)
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"roles": {"route": "x"}}, "no role 'plan'"),
+        ({"system": "{{ requets }}"}, "unknown variable 'requets'. Nearest: request"),
+        ({"unusable": "{% include 'skils' %}"}, "unknown part 'skils'"),
+        ({"sytem": ""}, "sytem: Extra inputs"),
+    ],
+)
+def test_prompts_that_do_not_fit_are_named(tmp_path, change, says):
+    path = tmp_path / "roles.yaml"
+    path.write_text(json.dumps({**load_yaml(FOLDER / "companion.yaml"), **change}))
+    endpoint = Endpoint(url="http://127.0.0.1:9/v1")
+    recipe = CompanionPolicy(endpoint=endpoint, model="m", prompts=str(path))
+    with pytest.raises(ConfigError, match=says):
+        recipe.build(s.SPEC, s.TASK, seed=0)
