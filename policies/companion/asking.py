@@ -8,12 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+from jinja2 import TemplateError
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from policies.companion.schemas import Record, describe_error, read_reply
 from policies.vlm.conversing import sampling_fields, with_verdict
 from policies.vlm.options import ModelOptions
-from policies.vlm.prompt import check_template, load_prompt, render_template
+from policies.vlm.prompt import check_template, compile_templates, load_prompt, render_template
 from rollout.api import BridgeSpec, Call
 from rollout.errors import ConfigError
 from rollout.models.chat_api import incomplete_reason
@@ -93,6 +94,10 @@ def load_roles(
     if known is not None:
         for name, text in texts.items():
             check_template(file, name, text, found.parts, known)
+    try:
+        compile_templates(texts.values(), found.parts)
+    except TemplateError as error:
+        raise ConfigError(f"the prompts {file}: {error}") from error
     return found
 
 

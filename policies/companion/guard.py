@@ -26,6 +26,13 @@ _ESCAPE = re.compile(
 )
 _PLAIN = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "\v", "0": "\0", "\n": ""}
 _NAMED = ("identifier", "shorthand_property_identifier")
+_CHECKED = frozenset(
+    (
+        *_NAMED,
+        *("member_expression", "subscript_expression", "pair_pattern", "call_expression"),
+        *("shorthand_property_identifier_pattern", "import", "import_statement", "string"),
+    )
+)
 _LINE = 1
 
 
@@ -77,6 +84,16 @@ class Violation:
 def rules() -> Mapping[str, Rule]:
     """Returns the rules of the policy, by name."""
     return {name: Rule.model_validate(each) for name, each in load_yaml(_FILE, ours=True).items()}
+
+
+@functools.cache
+def _subjects() -> tuple[frozenset[str], frozenset[str], frozenset[str]]:
+    """Returns the variables, properties and functions that any rule is about."""
+    every = list(rules().values())
+    names = frozenset[str]().union(*(rule.names for rule in every))
+    members = frozenset[str]().union(*(rule.members | rule.bot for rule in every))
+    called = frozenset[str]().union(*(rule.texts | set(rule.limits) for rule in every))
+    return names, members, called
 
 
 def check_program(text: str, *, view_distance: int = 4) -> list[Violation]:
@@ -138,7 +155,8 @@ def _parse(text: str) -> Any:
             f"extra vlm: pip install 'gamut[vlm]'"
         ) from error
     language = tree_sitter.Language(tree_sitter_javascript.language())
-    return tree_sitter.Parser(language).parse(text.encode()).root_node
+    tree = tree_sitter.Parser(language).parse(text.encode())
+    return tree.root_node
 
 
 def _walk(root: Any) -> Iterator[Any]:
@@ -165,6 +183,8 @@ def _shown(node: Any) -> str:
 
 def _decoded(text: str) -> str:
     """Returns a text of JavaScript with its escape sequences replaced."""
+    if "\\" not in text:
+        return text
 
     def character(match: re.Match[str]) -> str:
         code = match[1] or match[2] or match[3]
@@ -210,10 +230,22 @@ class _Checker:
 
     def violations(self, node: Any) -> Iterator[Violation]:
         """Yields how a node breaks the policy."""
+        if node.type not in _CHECKED or not self._may_break(node):
+            return
         for name, rule in rules().items():
             if self._breaks(node, rule):
                 line = node.start_point[0] + _LINE
                 yield Violation("static", name, _shown(node), line, rule.why)
+
+    def _may_break(self, node: Any) -> bool:
+        """Returns whether a node names anything that a rule is about; most do not."""
+        names, members, called = _subjects()
+        if node.type in _NAMED:
+            return _decoded(_text(node)) in names
+        if node.type == "member_expression":
+            name = node.child_by_field_name("property")
+            return name is None or _decoded(_text(name)) in members
+        return node.type != "call_expression" or self._called(node) in called
 
     def _breaks(self, node: Any, rule: Rule) -> bool:
         kind = node.type
@@ -255,14 +287,9 @@ class _Checker:
         return None if value is None else str(value)
 
     def _breaks_by_call(self, node: Any, rule: Rule) -> bool:
-        function, given = (
-            node.child_by_field_name("function"),
-            node.child_by_field_name("arguments"),
-        )
-        if function is None or given is None or given.type != "arguments":
+        given, called = node.child_by_field_name("arguments"), self._called(node)
+        if given is None or given.type != "arguments":
             return False
-        name = function.child_by_field_name("property") or function.child_by_field_name("index")
-        called = (self._key(name) if name is not None else _decoded(_text(function))) or ""
         values = [each for each in given.children if each.is_named and each.type != "comment"]
         if called in rule.texts:
             return any(self._beginning(each).lstrip().startswith(rule.begins) for each in values)
@@ -270,6 +297,14 @@ class _Checker:
         if most is None:
             return False
         return any(self._exceeds(pair, most) for each in values for pair in each.children)
+
+    def _called(self, node: Any) -> str:
+        """Returns the name of the function that a call names; empty if none."""
+        function = node.child_by_field_name("function")
+        if function is None:
+            return ""
+        name = function.child_by_field_name("property") or function.child_by_field_name("index")
+        return (self._key(name) if name is not None else _decoded(_text(function))) or ""
 
     def _exceeds(self, pair: Any, most: Mapping[str, float]) -> bool:
         """Returns whether an option of a search is over its limit."""

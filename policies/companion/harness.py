@@ -153,7 +153,8 @@ class Companion:
                 reply = yield request
                 began = time.perf_counter()
         turn.change(step=session.step + 1)
-        self._save(session, turn.session)
+        if turn.learned or session.step == 0:
+            self._save(turn.session)
         own += time.perf_counter() - began
         self._own_s, self._steps = self._own_s + own, self._steps + 1
         telemetry = {
@@ -165,14 +166,12 @@ class Companion:
         }
         return _Row(action, turn.session, turn.calls, telemetry, turn.stop)
 
-    def _save(self, before: Session, after: Session) -> None:
-        """Keeps the memory of the episode on the disk, whenever it changed."""
-        if after.memory is None or after.memory == before.memory:
-            return
-        digest = hashlib.sha256(after.world.encode()).hexdigest()[:16]
+    def _save(self, session: Session) -> None:
+        """Keeps the memory of the episode on the disk."""
+        digest = hashlib.sha256(session.world.encode()).hexdigest()[:16]
         path = self._given or (self._folder and self._folder / f"{digest}.json")
-        if path is not None:
-            after.memory.save(path)
+        if path is not None and session.memory is not None:
+            session.memory.save(path)
 
 
 def world_of(task: Task, start: Start) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -243,6 +244,7 @@ def given_memory(
     return Memory(world, found, user)
 
 
+@functools.lru_cache(maxsize=4 * MOST_ENTRIES)
 def words_of(text: str) -> frozenset[str]:
     """Returns the words of a text that tell it from others, in lower case and singular."""
     found = _WORD.findall(text.casefold().replace("_", " "))
@@ -260,7 +262,11 @@ def _names_same(one: MemoryEntry, other: MemoryEntry) -> bool:
 
 def _fits(scope: Scope, wanted: Scope) -> bool:
     """Returns whether entries of a scope may be used where another is wanted."""
-    pairs = zip(scope.model_dump().values(), wanted.model_dump().values(), strict=True)
+    pairs = (
+        (scope.player, wanted.player),
+        (scope.task_family, wanted.task_family),
+        (scope.area, wanted.area),
+    )
     return all(not has or not wants or has == wants for has, wants in pairs)
 
 

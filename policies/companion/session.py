@@ -114,13 +114,14 @@ class Turn:
         calls: calls of the model in this step.
         events: what happened, for telemetry.
         stop: why the episode ends after this step; empty to play on.
+        learned: whether its memory changed by more than the count of uses.
     """
 
     def __init__(self, session: Session, details: Details, task: Task) -> None:
         self.session, self.details = session, details
         self.calls: list[Call] = []
         self.events: list[dict[str, Any]] = []
-        self.stop = ""
+        self.stop, self.learned = "", False
         self.tick = int(details.get("tick", 0))
         self._observe(task)
 
@@ -171,6 +172,7 @@ class Turn:
             kind, key[:120], value, provenance, source=source, scope=scope, tick=self.tick
         )
         if memory != self.memory:
+            self.learned = True
             self.tell("memory", write=key, provenance=provenance)
             self.change(memory=memory)
 

@@ -399,6 +399,7 @@ class Stages:
         if near:
             memory = turn.memory
             changed = memory.confirm(*near, tick=turn.tick) if done else memory.mark_stale(*near)
+            turn.learned = turn.learned or changed != memory
             turn.change(memory=changed)
             turn.tell("memory", confirmed=near if done else [], stale=[] if done else near)
 

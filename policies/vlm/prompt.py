@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias, get_args
 
-from jinja2 import DictLoader, TemplateError, meta
+from jinja2 import DictLoader, Environment, TemplateError, meta
 from jinja2 import Template as Compiled
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
@@ -162,10 +162,27 @@ def _variables(text: str) -> set[str]:
     return set(meta.find_undeclared_variables(_ENVIRONMENT.parse(text)))
 
 
+@functools.lru_cache(maxsize=16)
+def _environment(parts: tuple[tuple[str, str], ...]) -> Environment:
+    return _ENVIRONMENT.overlay(loader=DictLoader(dict(parts)))
+
+
 @functools.lru_cache(maxsize=64)
 def _compiled(text: str, parts: tuple[tuple[str, str], ...]) -> Compiled:
-    environment = _ENVIRONMENT.overlay(loader=DictLoader(dict(parts)))
-    return environment.from_string(text)
+    return _environment(parts).from_string(text)
+
+
+def compile_templates(texts: Iterable[str], parts: Mapping[str, str]) -> None:
+    """Compiles templates and their parts before the first step needs them: 0.1 s for large ones.
+
+    Raises:
+        jinja2.TemplateError: one cannot be parsed.
+    """
+    given = tuple(parts.items())
+    for text in texts:
+        _compiled(text, given)
+    for name in parts:
+        _environment(given).get_template(name)
 
 
 def load_prompt(name: str, tasks: Path | None, _outer: tuple[Path, ...] = ()) -> Prompt:
