@@ -51,8 +51,8 @@ COMMANDS: Mapping[str, Command] = {
         chosen="rollout.suite.jobs:job_of",
     ),
     "judge": Command(
-        "Rates recorded episodes with a model and reports agreement with given ratings; with --again "
-        "RUN_DIR judges them anew by their evaluator.",
+        "Rates recorded episodes with a model and reports agreement with given ratings; with "
+        "--again RUN_DIR judges them anew by their evaluator.",
         *("rollout.judge.judge:judge", "rollout.judge.config:JudgeConfig"),
     ),
     "rate": Command(

@@ -18,6 +18,7 @@ from rollout.data.tables import Table
 from rollout.evaluate.legs import TEST, TRAIN, Leg, Legs
 from rollout.evaluate.published import (
     Published,
+    attempted,
     beside,
     grouped,
     groups_section,
@@ -177,7 +178,13 @@ class Findings:
         undefined[rows["position"], rows["repeat"]] = np.isnan(rows["progress"]) & (
             rows["end"] != "lost"
         )
-        return {"leg": leg.name, **grouped(self._labels, leg.states, success, undefined)}
+        found = grouped(self._labels, leg.states, success, undefined)
+        if not self._labels.get("attempts"):
+            return {"leg": leg.name, **found}
+        invalid = np.zeros(success.shape, np.bool_)
+        invalid[rows["position"], rows["repeat"]] = rows["invalid"] == 1
+        counts = attempted(self._labels, leg.states, success, invalid, self._intervals.confidence)
+        return {"leg": leg.name, **found, "attempts": counts}
 
     def _beside(self) -> dict[str, Any] | None:
         """Returns published results, if there are any, and the scores of players over all sets."""

@@ -73,6 +73,7 @@ class Entry(EpisodeKey):
     output_tokens: _Count = 0
     usd: float = 0.0
     unpriced: _Count = 0
+    invalid: _Count = 0
 
 
 @dataclass(frozen=True, slots=True)

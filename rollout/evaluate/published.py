@@ -21,6 +21,7 @@ A task may say in its ``metadata`` how its states are grouped::
         factor: task                                   # whose values are grouped
         rows: {clear_weeds: Easy, craft_chest: Medium}
         columns: {clear_weeds: Farming, craft_chest: Crafting}
+        attempts: true                          # attempted and invalid episodes are counted, too
 
 A run is one episode of every state: with ``episodes_per_state: 3`` there are three. A cell is the
 mean over the runs of the share of its states that succeeded, and the deviation of the sample of
@@ -294,9 +295,55 @@ def _group_cell(scores: _Scores) -> dict[str, Any]:
     }
 
 
+def attempted(
+    labels: Mapping[str, Any],
+    states: StateSet,
+    success: _Scores,
+    invalid: NDArray[np.bool_],
+    confidence: float,
+) -> list[dict[str, Any]]:
+    """Returns successful, attempted and invalid episodes by row of the table of a task.
+
+    Args:
+        labels: the table in the metadata of the task, with ``attempts: true``.
+        states: the states that were played.
+        success: 1 or 0, NaN for an episode without a result, (states, runs).
+        invalid: episodes that broke a rule of their task, which are not attempted, (states, runs).
+        confidence: of the intervals of the share.
+    """
+    rows = [labels["rows"].get(states[k].values[labels["factor"]], "") for k in range(states.size)]
+    found = []
+    for label in (*_in_order(labels["rows"], rows), TOTAL):
+        mine = np.array([label in (row, TOTAL) for row in rows])
+        counted = ~np.isnan(success[mine]) & ~invalid[mine]
+        won, total = int((success[mine][counted] == 1).sum()), int(counted.sum())
+        share = wilson(won, total, confidence=confidence) if total else None
+        about = {"success": won, "attempted": total, "invalid": int(invalid[mine].sum())}
+        found.append({"group": label, **about, "share": share})
+    return found
+
+
 def groups_section(found: Sequence[Mapping[str, Any]]) -> str:
     """Returns the section of a report; ``found`` has ``grouped`` of each leg, and its name."""
-    return render("groups", legs=[(leg, _groups_table(leg["cells"])) for leg in found])
+    legs = [
+        (leg, _groups_table(leg["cells"]), _attempts_table(leg.get("attempts"))) for leg in found
+    ]
+    return render("groups", legs=legs)
+
+
+def _attempts_table(counts: Sequence[Mapping[str, Any]] | None) -> str:
+    if not counts:
+        return ""
+    rows = [
+        [
+            each["group"],
+            f"{each['success']} / {each['attempted']}",
+            each["share"]["text"] if each["share"] else "-",
+            each["invalid"],
+        ]
+        for each in counts
+    ]
+    return table(["", "success / attempted", "share", "invalid"], rows)
 
 
 def _groups_table(cells: Mapping[str, Mapping[str, Any]]) -> str:

@@ -63,6 +63,7 @@ COLUMNS: Mapping[str, tuple[type, str]] = {
     "output_tokens": (np.int64, "tokens of the answers"),
     "usd": (np.float64, "their price in US dollars; NaN if unknown, a lower bound if some is"),
     "unpriced": (np.int64, "calls without a known price"),
+    "invalid": (np.int64, "1 if it broke a rule of the task, which is no success; otherwise 0"),
 }
 """Columns of a result table, with type and meaning; one row per episode."""
 
@@ -260,6 +261,7 @@ class Scoreboard:
             length=result.length,
             end=result.end,
             attempts=self._attempts(result.start),
+            invalid=int(result.outcome == Outcome.INVALID),
             **asdict(result.usage),
         )
 

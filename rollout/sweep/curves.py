@@ -260,8 +260,9 @@ def cells(table: Table, actions: str) -> Iterator[tuple[str, int, Table]]:
     """
     if not table:
         return
-    # Results of version 0.1 do not have the usage.
-    missing = [name for name in COLUMNS if name not in table and name not in USAGE]
+    # Results of version 0.1 do not have the usage, and older ones no invalid episodes.
+    later = {*USAGE, "invalid"}
+    missing = [name for name in COLUMNS if name not in table and name not in later]
     if missing:
         raise DatasetError(
             f"expected a table of results, but the columns {', '.join(missing)} are missing"

@@ -28,7 +28,7 @@ def make(name: str, ticks_per_step: int) -> dict[str, Any] | None:
     if name == ALL:
         rows = dict.fromkeys(tasks(), "all tasks")
         columns = {each: task["category"] for each, task in tasks().items()}
-        labels = {"factor": "npc", "rows": columns, "columns": rows}
+        labels = {"factor": "npc", "rows": columns, "columns": rows, "attempts": True}
         about: dict[str, Any] = {"table": labels, "lacks": list(_lacks().values())}
         return _document(name, _ASKED, {"npc": list(tasks()), **PAPER}, about, ticks_per_step)
     if not name.startswith(PREFIX):

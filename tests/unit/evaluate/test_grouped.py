@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from rollout.api import Factor, Splits, StateSpace
-from rollout.evaluate.published import grouped, groups_section
+from rollout.evaluate.published import attempted, grouped, groups_section
 
 NAMES = tuple("abcd")
 TABLE = {
@@ -51,3 +51,16 @@ def test_one_run_has_no_deviation():
     assert found([[1], [0], [0], [1]])["cells"]["Total"]["Total"] == {
         "states": 4, "mean": 50.0, "deviation": None,
     }  # fmt: skip
+
+
+def test_invalid_episodes_are_counted_apart_from_failures():
+    states = Splits(StateSpace((Factor("task", NAMES),)), seed=0).take("all", 4)
+    order = [NAMES.index(str(states[k]["task"])) for k in range(4)]
+    success = np.array([[1, 1], [0, 0], [0, np.nan], [1, 0]], float)[order]
+    invalid = np.array([[False, False], [True, False], [False, False], [False, True]])[order]
+    counts = attempted(TABLE, states, success, invalid, 0.95)
+    told = [(c["group"], c["success"], c["attempted"], c["invalid"]) for c in counts]
+    assert told == [("Easy", 2, 4, 1), ("Hard", 1, 1, 1), ("Total", 3, 5, 2)]
+    plain = [{**each, "share": {"text": each["share"].text()}} for each in counts]
+    leg = {"leg": "x", **found([[1], [0], [0], [1]]), "attempts": plain}
+    assert "| Total | 3 / 5 | 0.600 [0.231, 0.882] | 2 |" in groups_section([leg])
