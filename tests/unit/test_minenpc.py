@@ -1,5 +1,6 @@
 """MineNPC-Task's tasks: their conditions on made-up runs, their states, what is refused."""
 
+from collections import Counter
 from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,8 +11,10 @@ import pytest
 from bridges.mineflayer import MineflayerBridge
 from bridges.mineflayer.minenpc import experts
 from bridges.mineflayer.minenpc.evaluator import MineNpc
-from bridges.mineflayer.minenpc.predicates import number
+from bridges.mineflayer.minenpc.predicates import Places, number
 from bridges.mineflayer.minenpc.scene import PAPER, case_of, tasks
+from bridges.mineflayer.minenpc.subtasks import subtasks
+from bridges.mineflayer.minenpc.trace import Trace
 from bridges.mineflayer.spaces import MOST_CODE
 from rollout.api import Frame, Outcome, Start, State
 from rollout.commands import judge_again
@@ -250,3 +253,24 @@ def test_what_cannot_be_judged_again_is_refused(tmp_path):
     (tmp_path / "config.yaml").write_text(task)
     with pytest.raises(ConfigError, match="judged by signals"):
         judge_again.judge_again(tmp_path)
+
+
+def test_the_subtasks_are_the_papers_and_their_checks_can_be_read():
+    all_of_them = subtasks()
+    assert [each.number for each in all_of_them] == list(range(1, 217))
+    assert sum(not each.repeats for each in all_of_them) == 204
+    known = case_of({"npc": "A06", **PAPER}).places
+    points = {**known.points, "target": (5, 64, 5)}
+    places = Places(points, {**known.cells, "targets": ((5, 64, 5),)})
+    for each in all_of_them:
+        assert each.condition(places).predicates, each
+    kinds = Counter(each.kind for each in all_of_them)
+    assert (kinds["near"], kinds["see"], kinds["inv"], kinds["take"]) == (47, 39, 35, 16)
+    domains = Counter(each.category for each in all_of_them)
+    assert domains["navigation and movement"] == 64
+    assert domains["resource collection"] == 48
+    done = Trace(path=[(12, 64, 0)], events=[{"type": "chat", "who": "a0", "text": "at 5 64 5"}])
+    near, see = all_of_them[12], all_of_them[14]
+    assert near.condition(places).holds(done)
+    assert see.condition(places).holds(done)
+    assert not near.condition(places).holds(Trace(path=[(20, 64, 0)]))
