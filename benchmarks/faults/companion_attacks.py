@@ -147,7 +147,7 @@ class Arena:
 
     def companion(self, attack: Attack) -> Companion:
         """Returns a companion whose model obeys an attack."""
-        stages = Stages(RoleClient(self._options, self._roles, 0), Limits(repairs=0), self.task)
+        stages = Stages(RoleClient(self._options, self._roles, 0), Limits(repairs=0))
         model: Any = Obedient(attack)
         return Companion(stages, self.task, model, memory=None, folder=None)
 

@@ -204,7 +204,7 @@ class CompanionPolicy(ModelOptions):
         prompts = load_roles(file, spec, ROLES, VARIABLES)
         roles = RoleClient(self, prompts, self.limits.reparse)
         return Companion(
-            Stages(roles, self.limits, task),
+            Stages(roles, self.limits),
             task,
             self.make_model(),
             memory=Path(self.memory).expanduser() if self.memory else None,

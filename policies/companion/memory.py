@@ -227,12 +227,12 @@ def given_memory(
         raise ConfigError(f"{source}: memory: expected a list, got {entries!r}")
     for number, data in enumerate(entries, 1):
         try:
-            entry = MemoryEntry.model_validate({"id": number, **data})
+            entry = MemoryEntry.model_validate({**data, "id": number})
         except (ValidationError, TypeError) as error:
             said = describe_error(error) if isinstance(error, ValidationError) else error
             raise ConfigError(f"{source}: memory[{number - 1}]: {said}") from error
         place = position_of(entry.value)
-        if place is not None:
+        if place is not None and any(corner):
             moved: Any = [a + b for a, b in zip(corner, place, strict=True)]
             value = {**entry.value, "position": moved} if isinstance(entry.value, dict) else moved
             entry = entry.model_copy(update={"value": value})

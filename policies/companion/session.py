@@ -31,6 +31,7 @@ class Session:
     Attributes:
         seed: of the episode.
         world: the world that its memory belongs to.
+        goal: the request if nobody makes one in the chat.
         step: number of the next step.
         stage: what it does.
         since: step in which the stage began.
@@ -60,6 +61,7 @@ class Session:
 
     seed: int = 0
     world: str = ""
+    goal: str = ""
     step: int = 0
     stage: Stage = "listen"
     since: int = 0
@@ -198,6 +200,7 @@ class Turn:
         if session.step == 0:
             self.change(player=self.memory.user.user_info.user_name)
             known = len(self.memory.entries)
+            self.change(goal=str(details.get("request") or task.goal)[:1000])
             self.tell("begin", world=session.world, seed=session.seed, memories=known)
         name = details.get("name", "")
         lines = tuple(heard(details))

@@ -26,7 +26,7 @@ from policies.companion.schemas import (
     position_of,
 )
 from policies.companion.session import Turn
-from rollout.api import Call, Task
+from rollout.api import Call
 from rollout.models.client import Request
 from rollout.models.sections import RunLimits
 
@@ -76,10 +76,8 @@ class Limits(RunLimits):
 class Stages:
     """Plays the stages of a session, one step at a time."""
 
-    def __init__(
-        self, roles: RoleClient, limits: Limits, task: Task, view_distance: int = 4
-    ) -> None:
-        self._roles, self._limits, self._task = roles, limits, task
+    def __init__(self, roles: RoleClient, limits: Limits, view_distance: int = 4) -> None:
+        self._roles, self._limits = roles, limits
         self._view_distance = view_distance
         self._stages: Mapping[str, Doing] = {
             "listen": self._listen,
@@ -166,9 +164,9 @@ class Stages:
             turn.change(unread=session.unread[1:])
             return (yield from self._route(turn, explore, line))
         waited = session.step - session.since >= self._limits.listen
-        if not session.requests and waited and self._task.goal:
-            turn.tell("unheard", request=self._task.goal)
-            return (yield from self._begin(turn, explore, self._task.goal, {}))
+        if not session.requests and waited and session.goal:
+            turn.tell("unheard", request=session.goal)
+            return (yield from self._begin(turn, explore, session.goal, {}))
         return RESUME, ""
 
     def _route(self, turn: Turn, explore: bool, line: str) -> Asking:

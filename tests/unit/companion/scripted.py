@@ -134,7 +134,7 @@ def companion(model, *, folder=None, memory=None, task=TASK, **limits):
     """Returns a companion that asks a model."""
     options = CompanionPolicy(endpoint=Endpoint(url="http://127.0.0.1:9/v1"), model="m")
     roles = RoleClient(options, load_roles(FOLDER / "companion.yaml", SPEC), 1)
-    stages = Stages(roles, Limits(**limits), task)
+    stages = Stages(roles, Limits(**limits))
     return Companion(stages, task, model, memory=memory, folder=folder)
 
 
