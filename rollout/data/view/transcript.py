@@ -84,7 +84,8 @@ def _of_call(call: Call) -> Iterator[tuple[str, str, str]]:
     for name, text in (call.fields or {}).items():
         if name in _FIELDS and text:
             yield _FIELDS[name], who, str(text)
-    said = call.action or call.answer or ", ".join(str(tool) for tool in call.tools)
+    done = call.action if call.action != call.role else ""  # a role is no action
+    said = done or call.answer or ", ".join(str(tool) for tool in call.tools)
     with suppress(ValueError, RecursionError):  # the lines of a program are easier to read
         said = as_line(json.loads(said, strict=False))
     yield "call", who, f"unusable: {call.code}" if call.usable is False else said
