@@ -36,7 +36,7 @@ from rollout.errors import ConfigError
 
 Tensors: TypeAlias = Mapping[str, Tensor]
 
-_FORBIDDEN = -1e8  # options with values below are never chosen, see ``network._NEVER``
+_FORBIDDEN = -1e8  # options with values below are never chosen, see ``network.NEVER``
 
 
 @dataclass(frozen=True)
@@ -64,6 +64,8 @@ class Choices:
     Attributes:
         choices: number of choices.
         logits: number of logits.
+        groups: of choices with as many options: their number, the places of their logits, and the
+            places of the choices.
 
     Args:
         leaves: ``Discrete``, ``MultiDiscrete`` and ``MultiBinary`` spaces by column; at least one.
@@ -77,12 +79,12 @@ class Choices:
         sizes = [n for head in self._heads for n in head.sizes]
         self.choices, self.logits = len(sizes), sum(sizes)
         firsts = np.cumsum([0, *sizes[:-1]])  # of each choice's options in a row
-        self._groups: list[tuple[int, Tensor, Tensor]] = []
+        self.groups: list[tuple[int, Tensor, Tensor]] = []
         for size in sorted(set(sizes)):
             where = [i for i, n in enumerate(sizes) if n == size]
             at = np.array([[firsts[i] + k for k in range(size)] for i in where])
-            self._groups.append((size, torch.from_numpy(at.ravel()), torch.tensor(where)))
-        self._whole = len(self._groups) == 1
+            self.groups.append((size, torch.from_numpy(at.ravel()), torch.tensor(where)))
+        self._whole = len(self.groups) == 1
         self._firsts = torch.from_numpy(firsts)
 
     def place(self, key: str) -> slice:
@@ -98,7 +100,7 @@ class Choices:
     def grouped(self, values: Tensor) -> list[Tensor]:
         """Returns a value of each option by groups of choices, ``(..., choices, options)``."""
         groups = []
-        for size, at, _ in self._groups:
+        for size, at, _ in self.groups:
             own = values if self._whole else values.index_select(-1, at.to(values.device))
             groups.append(own.reshape(*own.shape[:-1], -1, size))
         return groups
@@ -115,7 +117,7 @@ class Choices:
             epsilon: probability of a random option instead of that with the highest value.
         """
         out = torch.empty_like(values)
-        for own, (_, at, _) in zip(self.grouped(values), self._groups, strict=True):
+        for own, (_, at, _) in zip(self.grouped(values), self.groups, strict=True):
             allowed = (own > _FORBIDDEN).to(own.dtype)
             uniform = allowed / allowed.sum(-1, keepdim=True).clamp(min=1.0)
             best = functional.one_hot(own.argmax(-1), own.shape[-1]).to(own.dtype)
@@ -133,7 +135,7 @@ class Choices:
     def chosen(self, groups: list[Tensor], choices: Tensor) -> Tensor:
         """Returns the joint log-probability of ``choices``, ``(..., choices)`` int64."""
         total: Tensor | None = None
-        for log_p, (_, _, where) in zip(groups, self._groups, strict=True):
+        for log_p, (_, _, where) in zip(groups, self.groups, strict=True):
             own = choices if self._whole else choices.index_select(-1, where.to(choices.device))
             part = log_p.gather(-1, own.unsqueeze(-1)).squeeze(-1).sum(-1)
             total = part if total is None else total + part
@@ -143,7 +145,7 @@ class Choices:
     def best(self, scores: Tensor) -> Tensor:
         """Returns the option of each choice with the highest score, ``(..., choices)`` int64."""
         out = scores.new_zeros((*scores.shape[:-1], self.choices), dtype=torch.int64)
-        for size, at, where in self._groups:
+        for size, at, where in self.groups:
             own = scores if self._whole else scores.index_select(-1, at.to(scores.device))
             best = own.reshape(*own.shape[:-1], -1, size).argmax(-1)
             out[..., where.to(scores.device)] = best
@@ -216,7 +218,7 @@ def _choice_head(key: str, leaf: spaces.Space[object]) -> _ChoiceHead:
 _EDGE = 1e-6
 """Least distance of a squashed action from its bounds, as a share of their distance."""
 _NODES = 32
-_LOG_2PI = math.log(2.0 * math.pi)
+LOG_2PI = math.log(2.0 * math.pi)
 
 
 @dataclass(frozen=True)
@@ -329,7 +331,7 @@ class JointGaussian:
         """
         layout, std = self._layout, self._log_std.exp()
         z = (samples - self._mean) / std
-        log_p = -0.5 * (z.square() + _LOG_2PI) - self._log_std
+        log_p = -0.5 * (z.square() + LOG_2PI) - self._log_std
         log_p = log_p - layout.log_scale.to(z.device)
         if layout.squashed:
             return (log_p - _log_slope(samples)).sum(-1)
@@ -345,7 +347,7 @@ class JointGaussian:
         That of ``gaussian`` is before clipping. That of ``squashed`` has no closed form: the mean
         of the logarithm of the derivative of tanh is estimated by Gauss-Hermite quadrature.
         """
-        own = self._log_std + 0.5 * (1.0 + _LOG_2PI) + self._layout.log_scale.to(self._mean.device)
+        own = self._log_std + 0.5 * (1.0 + LOG_2PI) + self._layout.log_scale.to(self._mean.device)
         if self._layout.squashed:
             nodes, weights = np.polynomial.hermite.hermgauss(_NODES)
             at = math.sqrt(2.0) * self._mean.new_tensor(nodes)
@@ -383,6 +385,8 @@ class ActionLayout:
         dims: number of continuous numbers.
         outputs: length of a row.
         squashed: whether continuous actions are squashed into their bounds.
+        discrete: layout of the choices; None without any.
+        continuous: layout of the numbers; None without any.
         log_volume: sum of the logarithms of what a distance of 1 in encoded numbers is in actions.
 
     Args:
@@ -396,18 +400,18 @@ class ActionLayout:
     def __init__(self, space: spaces.Dict, *, squashed: bool = False) -> None:
         boxes = {key: s for key, s in space.spaces.items() if _is_continuous(s)}
         choices = {key: s for key, s in space.spaces.items() if key not in boxes}
-        self._choices = Choices(choices) if choices or not boxes else None
-        self._boxes = Boxes(boxes, squashed=squashed) if boxes else None  # type: ignore[arg-type] # they are
-        self.logits = self._choices.logits if self._choices else 0
-        self.dims = self._boxes.dims if self._boxes else 0
+        self.discrete = Choices(choices) if choices or not boxes else None
+        self.continuous = Boxes(boxes, squashed=squashed) if boxes else None  # type: ignore[arg-type] # they are
+        self.logits = self.discrete.logits if self.discrete else 0
+        self.dims = self.continuous.dims if self.continuous else 0
         self.outputs = self.logits + 2 * self.dims
         self.squashed = squashed
-        self.log_volume = float(self._boxes.log_scale.sum()) if self._boxes else 0.0
+        self.log_volume = float(self.continuous.log_scale.sum()) if self.continuous else 0.0
 
     def place(self, key: str) -> slice:
         """Returns where the logits of a discrete action column are in a row."""
-        assert self._choices is not None
-        return self._choices.place(key)
+        assert self.discrete is not None
+        return self.discrete.place(key)
 
     def pick(self, outputs: Tensor, noise: Tensor | None) -> Tensor:
         """Returns encoded actions.
@@ -417,55 +421,55 @@ class ActionLayout:
             noise: ``(B, logits + dims)``: standard Gumbel numbers, then standard normal ones; None
                 for the most likely choices and the means.
         """
-        if self._boxes is None and self._choices:  # most games; every view would cost time
-            return self._choices.best(outputs if noise is None else outputs + noise)
+        if self.continuous is None and self.discrete:  # most games; every view would cost time
+            return self.discrete.best(outputs if noise is None else outputs + noise)
         logits, mean, log_std = self.split(outputs)
         parts = []
-        if self._choices:
+        if self.discrete:
             scores = logits if noise is None else logits + noise[..., : self.logits]
-            parts.append(self._choices.best(scores))
-        if self._boxes:
+            parts.append(self.discrete.best(scores))
+        if self.continuous:
             own = mean if noise is None else mean + log_std.exp() * noise[..., self.logits :]
             parts.append(own)
         return _joined(parts)
 
     def total(self, values: Tensor, encoded: Tensor) -> Tensor:
         """Returns the sum of the values ``(..., outputs)`` of encoded choices, ``(...)``."""
-        assert self._choices is not None
-        return self._choices.chosen(self._choices.grouped(values), encoded)
+        assert self.discrete is not None
+        return self.discrete.chosen(self.discrete.grouped(values), encoded)
 
     def explored(self, values: Tensor, epsilon: Tensor) -> Tensor:
         """Returns logits of the options with the highest values, or any with ``epsilon``."""
-        assert self._choices is not None
-        return self._choices.explored(values, epsilon)
+        assert self.discrete is not None
+        return self.discrete.explored(values, epsilon)
 
     def inputs(self, encoded: Tensor) -> Tensor:
         """Returns encoded actions as inputs of a network, ``(..., logits + dims)``.
 
         Choices are one-hot; numbers of bounded actions are from -1 to 1.
         """
-        count = self._choices.choices if self._choices else 0
+        count = self.discrete.choices if self.discrete else 0
         parts = []
-        if self._choices:
-            parts.append(self._choices.one_hot(encoded[..., :count].long()))
-        if self._boxes:
+        if self.discrete:
+            parts.append(self.discrete.one_hot(encoded[..., :count].long()))
+        if self.continuous:
             numbers = encoded[..., count:]
             parts.append(numbers.tanh() if self.squashed else numbers)
         return _joined(parts)
 
     def distribution(self, outputs: Tensor) -> Distribution:
         """Returns the distribution that rows of outputs ``(..., outputs)`` represent."""
-        if self._boxes is None and self._choices:
-            return JointCategorical(self._choices, outputs)
+        if self.continuous is None and self.discrete:
+            return JointCategorical(self.discrete, outputs)
         logits, mean, log_std = self.split(outputs)
-        discrete = JointCategorical(self._choices, logits) if self._choices else None
-        continuous = JointGaussian(self._boxes, mean, log_std) if self._boxes else None
+        discrete = JointCategorical(self.discrete, logits) if self.discrete else None
+        continuous = JointGaussian(self.continuous, mean, log_std) if self.continuous else None
         if discrete is None or continuous is None:
             only = discrete or continuous
             assert only is not None  # a game has actions
             return only
-        assert self._choices is not None  # discrete is not None
-        return JointMixed(discrete, continuous, self._choices.choices)
+        assert self.discrete is not None  # discrete is not None
+        return JointMixed(discrete, continuous, self.discrete.choices)
 
     def split(self, outputs: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Returns logits, means and logarithms of standard deviations of rows of outputs."""
@@ -474,16 +478,18 @@ class ActionLayout:
 
     def encode(self, actions: Columns | Tensors) -> Tensor:
         """Returns action columns ``(..., *shape)`` in encoded form."""
-        return _joined([part.encode(actions) for part in (self._choices, self._boxes) if part])
+        return _joined([part.encode(actions) for part in (self.discrete, self.continuous) if part])
 
     def decode(self, encoded: Tensor) -> Columns:
         """Returns encoded actions ``(B, ...)`` as action columns ``{key: (B, ...)}``."""
-        count = self._choices.choices if self._choices else 0
+        count = self.discrete.choices if self.discrete else 0
         columns: Columns = {}
-        if self._choices:
-            columns |= self._choices.decode(encoded[:, :count].long() if self._boxes else encoded)
-        if self._boxes:
-            columns |= self._boxes.decode(encoded[:, count:])
+        if self.discrete:
+            columns |= self.discrete.decode(
+                encoded[:, :count].long() if self.continuous else encoded
+            )
+        if self.continuous:
+            columns |= self.continuous.decode(encoded[:, count:])
         return columns
 
 

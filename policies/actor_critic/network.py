@@ -214,6 +214,7 @@ class Encoder(nn.Module):
 
     Attributes:
         size: number of features it returns.
+        keys: the columns, in the order of ``parts``.
     """
 
     def __init__(
@@ -228,7 +229,7 @@ class Encoder(nn.Module):
         cnn_features: int,
     ) -> None:
         super().__init__()
-        self._keys = [entry.key for entry in columns]
+        self.keys = [entry.key for entry in columns]
         parts: list[nn.Module] = []
         for entry in columns:
             if entry.kind == "picture":
@@ -247,7 +248,7 @@ class Encoder(nn.Module):
         """Returns features ``(B, size)``."""
         joined: list[Tensor] = []
         total: Tensor | None = None
-        for key, part in zip(self._keys, self.parts, strict=True):
+        for key, part in zip(self.keys, self.parts, strict=True):
             out = part(observations[key])
             if part.size:
                 joined.append(out)
@@ -261,7 +262,7 @@ class Encoder(nn.Module):
         return features
 
 
-_NEVER = -1e9  # a logit that is never chosen, and finite, so that no gradient is NaN
+NEVER = -1e9  # a logit that is never chosen, and finite, so that no gradient is NaN
 
 
 class ActorCritic(nn.Module):
@@ -274,6 +275,7 @@ class ActorCritic(nn.Module):
         layout: of the actions in the outputs.
         recurrent: whether it has a memory.
         memory_keys: names of its memory columns, each ``(B, memory_size)`` float32.
+        masks: columns of what is legal, each with the place of its logits.
     """
 
     def __init__(
@@ -283,9 +285,9 @@ class ActorCritic(nn.Module):
         self._columns, self._options = tuple(columns), options
         self.layout = ActionLayout(actions, squashed=options.continuous == "squashed")
         masks = [entry.key for entry in columns if entry.key.startswith(MASK)]
-        self._masks = [(key, self.layout.place(key.removeprefix(MASK))) for key in masks]
-        self.actor = _Body(columns, options)
-        self.critic = None if options.shared else _Body(columns, options)
+        self.masks = [(key, self.layout.place(key.removeprefix(MASK))) for key in masks]
+        self.actor = Body(columns, options)
+        self.critic = None if options.shared else Body(columns, options)
         size = self.actor.size
         self.core: nn.LSTMCell | nn.GRUCell | None = None
         if options.memory == "lstm":
@@ -306,6 +308,15 @@ class ActorCritic(nn.Module):
         # A separate critic has no memory: it reads the observation and the actor's memory.
         value_size = size if self.critic is None else self.critic.size + size * self.recurrent
         self.value_head = orthogonal(nn.Linear(value_size, 1), 1.0)
+
+    def in_numpy(self) -> Any:
+        """Returns the same network in NumPy, sharing its weights; None where there is none.
+
+        See ``rollout.train.network.HandNetwork``.
+        """
+        from policies.actor_critic.dense import DenseNetwork, is_dense  # noqa: PLC0415 - a circle
+
+        return DenseNetwork(self) if is_dense(self) else None
 
     def critics(self, count: int) -> ActionCritics:
         """Returns new networks of the same kind that give the value of an action.
@@ -386,7 +397,7 @@ class ActorCritic(nn.Module):
             if self.recurrent:
                 judged = torch.cat([judged, features], -1)
         outputs = self.policy_head(features)
-        for key, place in self._masks:
+        for key, place in self.masks:
             outputs = _masked(outputs, observations[key], place)
         if self.layout.dims:
             log_std = self.log_std.expand(*outputs.shape[:-1], -1)
@@ -400,10 +411,10 @@ def _masked(outputs: Tensor, legal: Tensor, place: slice) -> Tensor:
     hidden = ~legal & legal.any(-1, keepdim=True)
     columns = torch.zeros(outputs.shape, dtype=torch.bool, device=outputs.device)
     columns[:, place] = hidden
-    return outputs.masked_fill(columns, _NEVER)
+    return outputs.masked_fill(columns, NEVER)
 
 
-class _Body(nn.Module):
+class Body(nn.Module):
     """Encoder and hidden layers."""
 
     def __init__(self, columns: Sequence[ColumnEntry], options: NetworkOptions) -> None:
@@ -481,7 +492,7 @@ class ActionCritics(nn.Module):
     ) -> None:
         super().__init__()
         self._layout = layout
-        self.bodies = nn.ModuleList(_Body(columns, options) for _ in range(count))
+        self.bodies = nn.ModuleList(Body(columns, options) for _ in range(count))
         self.heads = nn.ModuleList(
             _action_head(body.size, layout.logits + layout.dims, options)  # type: ignore[arg-type] # an int
             for body in self.bodies

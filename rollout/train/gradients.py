@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
+
+from rollout.api import Array
 
 
 class Optimizer:
@@ -93,6 +96,86 @@ class Optimizer:
     def restore(self, state: Mapping[str, Any]) -> None:
         """Restores the state of the optimizer."""
         self.adam.load_state_dict(dict(state))
+
+
+class FlatOptimizer(Optimizer):
+    """The same on weights and gradients that lie in one array each, by few array operations.
+
+    The state has the format of torch's optimizer.
+
+    Args:
+        parameters: as of ``Optimizer``, all on the processor.
+        weights: ``(n,)``, of which the parameters are views in their order.
+        gradient: ``(n,)``, of which their gradients are.
+        given: further arguments of ``Optimizer``.
+    """
+
+    def __init__(
+        self, parameters: Sequence[nn.Parameter], weights: Array, gradient: Array, **given: Any
+    ) -> None:
+        super().__init__(parameters, **given)
+        self._weights, self._gradient = weights, gradient
+        self._mean, self._square = np.zeros_like(weights), np.zeros_like(weights)
+        self._steps = 0
+
+    def apply(self) -> float | None:
+        """Makes a step; see ``Optimizer``."""
+        there = self._parameters[0].grad is not None
+        if self._reduce is not None:
+            if not there:
+                self._gradient[:] = 0
+            self._reduce([torch.from_numpy(self._gradient)])
+        elif not there:
+            return None
+        for parameter in self._parameters:
+            parameter.grad = None
+        norm = math.sqrt(float(self._gradient @ self._gradient))
+        if not math.isfinite(norm):
+            self.skipped += 1
+            return norm
+        if norm > self._most:
+            self._gradient *= self._most / (norm + 1e-6)
+        self._descend(self.adam.param_groups[0])
+        return norm
+
+    def _descend(self, group: Mapping[str, Any]) -> None:
+        """Makes a step of AdamW (Loshchilov and Hutter, 2019, algorithm 2)."""
+        self._steps += 1
+        first, second = group["betas"]
+        if group["weight_decay"]:
+            self._weights *= 1.0 - group["lr"] * group["weight_decay"]
+        self._mean += (1.0 - first) * (self._gradient - self._mean)
+        self._square *= second
+        self._square += (1.0 - second) * self._gradient * self._gradient
+        scale = np.sqrt(self._square)
+        scale *= 1.0 / math.sqrt(1.0 - second**self._steps)
+        scale += group["eps"]
+        np.divide(self._mean, scale, out=scale)
+        scale *= group["lr"] / (1.0 - first**self._steps)
+        self._weights -= scale
+
+    def state(self) -> dict[str, Any]:
+        """Returns the state, in the format of torch's optimizer."""
+        if self._steps:
+            sizes = [p.numel() for p in self._parameters]
+            cuts = (
+                torch.split(torch.from_numpy(a.copy()), sizes) for a in (self._mean, self._square)
+            )
+            for p, mean, square in zip(self._parameters, *cuts, strict=True):
+                self.adam.state[p] = {
+                    "step": torch.tensor(float(self._steps)),
+                    "exp_avg": mean.view_as(p),
+                    "exp_avg_sq": square.view_as(p),
+                }
+        return super().state()
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Restores a state."""
+        super().restore(state)
+        kept = [self.adam.state[p] for p in self._parameters if p in self.adam.state]
+        self._steps = int(kept[0]["step"]) if kept else 0
+        for own, key in ((self._mean, "exp_avg"), (self._square, "exp_avg_sq")):
+            own[:] = torch.cat([each[key].flatten() for each in kept]).numpy() if kept else 0
 
 
 @torch.no_grad()

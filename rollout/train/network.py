@@ -11,6 +11,8 @@ from typing import Any, Protocol, runtime_checkable
 from gymnasium import spaces
 from torch import Tensor
 
+from rollout.api import Array, Columns
+
 
 class Distribution(Protocol):
     """A distribution over actions, for each row."""
@@ -57,6 +59,58 @@ class Network(Protocol):
 
     def distribution(self, logits: Tensor) -> Any:
         """Returns the distribution over actions for some logits."""
+        ...
+
+
+class HandDistribution(Protocol):
+    """A ``Distribution`` in NumPy, with its gradient."""
+
+    def log_prob(self, encoded: Array) -> Array:
+        """Returns log-probabilities ``(B,)`` of encoded actions, in nats."""
+        ...
+
+    def entropy(self) -> Array:
+        """Returns entropies ``(B,)``, in nats."""
+        ...
+
+    def kl(self, other: Any) -> Array:
+        """Returns KL(self || other), ``(B,)``, in nats."""
+        ...
+
+    def gradient(
+        self, encoded: Array, by_log_prob: Array, by_entropy: float, by_kl: float, other: Any
+    ) -> Array:
+        """Returns the gradient by the outputs ``(B, n)``, given those by what depends on them."""
+        ...
+
+
+class HandNetwork(Protocol):
+    """A network in NumPy that has its gradient by hand: what ``Network.in_numpy`` returns.
+
+    A network may have no such method, and the method may return None.
+
+    Attributes:
+        weights: of all parameters, in their order, ``(n,)``; the parameters are views of it.
+        gradient: likewise, that of ``backward``; ``grad`` of the parameters are views of it.
+    """
+
+    weights: Array
+    gradient: Array
+
+    def prepare(self, observations: Mapping[str, Array]) -> Columns:
+        """Returns what ``forward`` reads, row by row: once for all its calls."""
+        ...
+
+    def forward(self, prepared: Mapping[str, Array]) -> tuple[Array, Array]:
+        """Returns outputs ``(B, n)`` and values ``(B,)``, and keeps what ``backward`` needs."""
+        ...
+
+    def backward(self, by_outputs: Array, by_value: Array) -> None:
+        """Sets ``grad`` of the parameters, given the gradients by the last results."""
+        ...
+
+    def distribution(self, outputs: Array) -> HandDistribution:
+        """Returns the distribution over actions that outputs represent."""
         ...
 
 

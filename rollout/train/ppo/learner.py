@@ -21,7 +21,9 @@ from torch import Tensor
 from rollout.api import Array, Progress
 from rollout.train.batch import ACTION, MEMORY, OBSERVATION, part
 from rollout.train.gae import advantages
-from rollout.train.gradients import Optimizer
+from rollout.train.gradients import FlatOptimizer, Optimizer
+from rollout.train.network import HandNetwork
+from rollout.train.ppo.by_hand import backward
 from rollout.train.ppo.options import PpoOptions, Rates
 
 log = logging.getLogger(__name__)
@@ -80,18 +82,27 @@ class PpoLearner:
         reduce_gradients: Callable[[list[Tensor]], None] | None = None,
     ) -> None:
         self.network, self.settings = network, settings
-        self.optimizer = Optimizer(
-            network.parameters(),
-            lr=settings.lr,
-            max_grad_norm=settings.max_grad_norm,
-            reduce_gradients=reduce_gradients,
-            weight_decay=settings.weight_decay,
-            eps=settings.adam_eps,
-            fused=True,
-        )
         self._reference, self._reduce = reference, reduce_gradients
         self._device = next(network.parameters()).device
         self._bfloat16 = uses_bfloat16(settings.precision, self._device)
+        in_numpy = getattr(network, "in_numpy", None)
+        self._by_hand: HandNetwork | None = None
+        if in_numpy is not None and not self._bfloat16 and settings.accumulate == 1:
+            self._by_hand = in_numpy()
+        options: dict[str, Any] = {
+            "lr": settings.lr,
+            "max_grad_norm": settings.max_grad_norm,
+            "reduce_gradients": reduce_gradients,
+            "weight_decay": settings.weight_decay,
+            "eps": settings.adam_eps,
+            "fused": True,
+        }
+        parameters = list(network.parameters())
+        if self._by_hand is None:
+            self.optimizer = Optimizer(parameters, **options)
+        else:
+            flat = self._by_hand.weights, self._by_hand.gradient
+            self.optimizer = FlatOptimizer(parameters, *flat, **options)
 
     def update(self, batch: Mapping[str, Array], progress: Progress) -> dict[str, float]:
         """Makes one update; adds ``learning_rate`` and ``reference_coef`` to its figures."""
@@ -126,13 +137,18 @@ class PpoLearner:
         rows = self._rows(batch)
         self.optimizer.set_lr(rates.lr)
         self.network.train()
-        totals: dict[str, Tensor] = {}
+        totals: dict[str, Tensor | float] = {}
         count, norms = 0, list[float]()
         together = self.settings.accumulate  # divides the number of minibatches
         for number, (columns, memory) in enumerate(rows.minibatches(order, self.settings)):
             if columns["logp"].numel():
-                loss, figures = self._loss(columns, memory, rates)
-                (loss / together).backward()  # type: ignore[no-untyped-call] # torch
+                figures: Mapping[str, Tensor | float]
+                if self._by_hand is None:
+                    loss, figures = self._loss(columns, memory, rates)
+                    (loss / together).backward()  # type: ignore[no-untyped-call] # torch
+                else:
+                    arrays = {key: column.numpy() for key, column in columns.items()}
+                    figures = backward(self._by_hand, arrays, self.settings, rates)
                 for key, value in figures.items():
                     totals[key] = totals[key] + value if key in totals else value
                 count += 1
@@ -171,6 +187,11 @@ class PpoLearner:
             rows.cut(s.bptt, self.network)
         else:
             rows.flatten()
+        if self._by_hand is not None:
+            seen = part({k: v.numpy() for k, v in rows.columns.items()}, OBSERVATION)
+            others = {k: v for k, v in rows.columns.items() if not k.startswith(OBSERVATION)}
+            prepared = self._by_hand.prepare(seen)
+            rows.columns = others | {k: torch.from_numpy(v) for k, v in prepared.items()}
         return rows
 
     def _estimated(
@@ -236,7 +257,8 @@ class PpoLearner:
                 logits, value, _ = self.network.unroll(
                     part(columns, OBSERVATION), memory, columns["first"]
                 )
-        logits, value = logits.float(), value.float()
+        if self._bfloat16:
+            logits, value = logits.float(), value.float()
         distribution = self.network.distribution(logits)
         logp = distribution.log_prob(columns["choices"])
         advantage = columns["advantage"]
@@ -316,14 +338,18 @@ class _Rows:
         count = len(self.columns["logp"])
         for _ in range(s.epochs):
             order = torch.from_numpy(rng.permutation(count)).to(self.columns["logp"].device)
-            for index in order.tensor_split(s.minibatches):
-                own = {key: array[index] for key, array in self.columns.items()}
+            columns, memory = (
+                {key: array[order].tensor_split(s.minibatches) for key, array in given.items()}
+                for given in (self.columns, self.memory)
+            )
+            for number in range(s.minibatches):
+                own = {key: arrays[number] for key, arrays in columns.items()}
                 if "valid" not in own:
                     yield own, None
                     continue
                 own["weight"] = own.pop("valid").float()
                 timed = {key: array.swapaxes(0, 1) for key, array in own.items()}
-                yield timed, {key: array[index] for key, array in self.memory.items()}
+                yield timed, {key: arrays[number] for key, arrays in memory.items()}
 
 
 def _explained(value: Array, target: Array) -> float:

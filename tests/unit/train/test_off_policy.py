@@ -59,7 +59,7 @@ def test_exploring_chooses_any_legal_action_and_otherwise_the_best():
     network = QNetworkPolicy(hidden=(4,)).network(SEEN, CHOICES, seed=0)
     values = torch.tensor([[1.0, 3.0, -1e9, 0.5, 0.2]])
     logits = network.layout.explored(values, torch.tensor(0.2))
-    probabilities = [own.exp() for own in network.layout._choices.stacked(logits)]
+    probabilities = [own.exp() for own in network.layout.discrete.stacked(logits)]
     sizes = {p.shape[-1]: p.flatten().tolist() for p in probabilities}
     assert sizes[3] == pytest.approx([0.1, 0.9, 0.0], abs=1e-6)
     assert sizes[2] == pytest.approx([0.9, 0.1], abs=1e-6)

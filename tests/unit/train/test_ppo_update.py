@@ -14,6 +14,7 @@ from torch import nn
 from rollout.testing import FakeBridge
 from rollout.train.batch import MEMORY, OBSERVATION, env_steps, join, part
 from rollout.train.gae import CUT, advantages
+from rollout.train.gradients import Optimizer
 from rollout.train.ppo import Ppo, Rates
 from rollout.train.ppo.learner import PpoLearner
 from tests.unit.train.learning_tools import (
@@ -67,6 +68,12 @@ def decided(**options):
 
 def learner_of(network, settings, **more):
     learner = PpoLearner(network, settings, **more)
+    learner.optimizer = Optimizer(
+        network.parameters(),
+        lr=0.1,
+        max_grad_norm=settings.max_grad_norm,
+        reduce_gradients=more.get("reduce_gradients"),
+    )
     learner.optimizer.adam = Counted(network.parameters(), lr=0.1)
     return learner
 

@@ -1,0 +1,376 @@
+"""Multilayer perceptrons in NumPy, with gradients by hand.
+
+For small networks most of an update by autograd is spent around the arithmetic. This computes the
+same with a few array operations: about three times as fast for two layers of 64.
+
+Gradients are the textbook's. Let ``d`` be the gradient of the loss by a layer ``h = f(x W' + b)``:
+that by the sum is ``e = d f'``, by ``W`` it is ``e' x``, by ``b`` the sum of ``e`` over rows, by
+``x`` it is ``e W``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy import special
+from torch import Tensor, nn
+
+from policies.actor_critic.distributions import LOG_2PI, ActionLayout, Boxes, Choices
+from policies.actor_critic.network import NEVER, ActorCritic, Body, Numbers
+from rollout.api import Array, Columns
+
+_NUMBERS, _HIDDEN = "numbers", "hidden"
+
+
+class DenseNetwork:
+    """An ``ActorCritic`` of linear layers, whose weights it shares.
+
+    Attributes:
+        weights: of all parameters, in their order, ``(n,)``; the network's are views of it.
+        gradient: likewise, what ``backward`` found last.
+
+    Args:
+        network: one for which ``is_dense`` holds.
+    """
+
+    def __init__(self, network: ActorCritic) -> None:
+        self._network, self.layout = network, network.layout
+        parameters = list(network.parameters())
+        self.weights = nn.utils.parameters_to_vector(parameters).detach().numpy()
+        self.gradient = np.zeros_like(self.weights)
+        nn.utils.vector_to_parameters(torch.from_numpy(self.weights), parameters)
+        found, own = torch.from_numpy(self.gradient), [p.numel() for p in parameters]
+        views = [v.view_as(p) for v, p in zip(torch.split(found, own), parameters, strict=True)]
+        self._gradients = dict(zip(parameters, views, strict=True))
+        self._actor = _Layers(network.actor, self._gradients)
+        self._critic = None if network.critic is None else _Layers(network.critic, self._gradients)
+        self._policy = _Linear(network.policy_head, self._gradients)
+        self._value = _Linear(network.value_head, self._gradients)
+        self._hidden: NDArray[np.bool_] | None = None
+        discrete = self.layout.discrete
+        self._groups = [] if discrete is None else _groups(discrete)
+
+    def prepare(self, observations: Mapping[str, Array]) -> Columns:
+        """Returns what ``forward`` reads, for any number of rows: once for all its calls."""
+        encoder = self._network.actor.encoder
+        with torch.no_grad():
+            parts = [
+                part(torch.from_numpy(observations[key]))
+                for key, part in zip(encoder.keys, encoder.parts, strict=True)
+            ]
+        columns: Columns = {_NUMBERS: torch.cat(parts, 1).numpy()}
+        if self._network.masks:
+            hidden = np.zeros((len(columns[_NUMBERS]), self.layout.logits + self.layout.dims), bool)
+            for key, place in self._network.masks:
+                legal = observations[key].reshape(len(hidden), -1).astype(bool)
+                hidden[:, place] = ~legal & legal.any(-1, keepdims=True)
+            columns[_HIDDEN] = hidden
+        return columns
+
+    def forward(self, prepared: Mapping[str, Array]) -> tuple[Array, Array]:
+        """Returns outputs ``(B, n)`` and values ``(B,)``, and keeps what ``backward`` needs."""
+        rows = prepared[_NUMBERS]
+        features = self._actor.forward(rows)
+        judged = features if self._critic is None else self._critic.forward(rows)
+        outputs, value = self._policy.forward(features), self._value.forward(judged)[:, 0]
+        self._hidden = prepared.get(_HIDDEN)
+        if self._hidden is not None:
+            outputs[self._hidden] = NEVER
+        if self.layout.dims:
+            log_std = self._network.log_std.detach().numpy()
+            wide = np.broadcast_to(log_std, (len(outputs), len(log_std)))
+            outputs = np.concatenate([outputs, wide], 1)
+        return outputs, value
+
+    def backward(self, by_outputs: Array, by_value: Array) -> None:
+        """Sets the gradients of the parameters, given those of the loss by the last results.
+
+        Args:
+            by_outputs: ``(B, n)``.
+            by_value: ``(B,)``.
+        """
+        dims = self.layout.dims
+        if dims:
+            deviations = torch.from_numpy(by_outputs[:, -dims:].sum(0))
+            self._gradients[self._network.log_std].copy_(deviations)
+            by_outputs = by_outputs[:, :-dims]
+        if self._hidden is not None:
+            by_outputs = np.where(self._hidden, by_outputs.dtype.type(0), by_outputs)
+        by_features = self._policy.backward(by_outputs)
+        by_judged = self._value.backward(by_value[:, None])
+        if self._critic is None:
+            by_features += by_judged
+        else:
+            self._critic.backward(by_judged)
+        self._actor.backward(by_features)
+        for parameter, gradient in self._gradients.items():
+            parameter.grad = gradient
+
+    def distribution(self, outputs: Array) -> DenseDistribution:
+        """Returns the distribution over actions that outputs ``(B, n)`` represent."""
+        return DenseDistribution(self.layout, self._groups, outputs)
+
+
+def is_dense(network: ActorCritic) -> bool:
+    """Returns whether ``DenseNetwork`` computes what a network does.
+
+    It has no memory, reads numbers only, is on the processor, has activations tanh or relu, and
+    its actions are not squashed.
+    """
+    modules = list(network.modules())
+    return (
+        type(network) is ActorCritic
+        and network.core is None
+        and not network.layout.squashed
+        and all(isinstance(part, Numbers) for part in network.actor.encoder.parts)
+        and not any(isinstance(module, nn.SiLU) for module in modules)
+        and all(p.device.type == "cpu" and p.requires_grad for p in network.parameters())
+    )
+
+
+class _Linear:
+    """A linear layer."""
+
+    def __init__(self, layer: Any, gradients: Mapping[Any, Tensor]) -> None:
+        self._weight, self._bias = layer.weight.detach().numpy(), layer.bias.detach().numpy()
+        self._by_weight = gradients[layer.weight].numpy()
+        self._by_bias = gradients[layer.bias].numpy()
+        self._seen: Array = np.zeros(0)
+
+    def forward(self, rows: Array) -> Array:
+        self._seen = rows
+        out: Array = rows @ self._weight.T
+        out += self._bias
+        return out
+
+    def backward(self, gradient: Array, *, first: bool = False) -> Array:
+        """Sets the gradients; returns that by its input, or nothing of use for the ``first``."""
+        np.matmul(gradient.T, self._seen, out=self._by_weight)
+        gradient.sum(0, out=self._by_bias)
+        return gradient if first else gradient @ self._weight
+
+
+class _Layers:
+    """The layers of a ``Body``, each with its activation."""
+
+    def __init__(self, body: Body, gradients: Mapping[Any, Tensor]) -> None:
+        own = [body.encoder.linear, *(m for m in body.layers if isinstance(m, nn.Linear))]
+        self._layers = [_Linear(layer, gradients) for layer in own if layer is not None]
+        self._tanh = isinstance(body.encoder.activation, nn.Tanh)
+        self._after: list[Array] = []
+
+    def forward(self, rows: Array) -> Array:
+        self._after = []
+        for layer in self._layers:
+            rows = layer.forward(rows)
+            if self._tanh:
+                np.tanh(rows, out=rows)
+            else:
+                np.maximum(rows, 0, out=rows)
+            self._after.append(rows)
+        return rows
+
+    def backward(self, gradient: Array) -> None:
+        for number in reversed(range(len(self._layers))):
+            after = self._after[number]
+            if self._tanh:
+                slope = after * after
+                np.subtract(1, slope, out=slope)
+                gradient = np.multiply(slope, gradient, out=slope)
+            else:
+                gradient = gradient * (after > 0)
+            gradient = self._layers[number].backward(gradient, first=number == 0)
+
+
+class DenseDistribution:
+    """The distribution over actions that rows of outputs represent; see ``Distribution``.
+
+    Args:
+        layout: of the actions; not squashed.
+        groups: of choices.
+        outputs: ``(B, layout.outputs)``.
+    """
+
+    def __init__(
+        self, layout: ActionLayout, groups: Sequence[tuple[int, Any, Any]], outputs: Array
+    ) -> None:
+        self._parts: list[_Categorical | _Gaussian] = []
+        self._count = 0
+        if layout.discrete is not None:
+            self._count = layout.discrete.choices
+            self._parts.append(_Categorical(groups, outputs[:, : layout.logits]))
+        if layout.continuous is not None:
+            self._parts.append(_Gaussian(layout.continuous, outputs[:, layout.logits :]))
+
+    def _encoded(self, encoded: Array) -> Sequence[Array]:
+        if len(self._parts) == 1:
+            return [encoded]
+        return encoded[:, : self._count].astype(np.int64), encoded[:, self._count :]
+
+    def log_prob(self, encoded: Array) -> Array:
+        """Returns log-probabilities ``(B,)`` of encoded actions, in nats."""
+        parts = zip(self._parts, self._encoded(encoded), strict=True)
+        return _sum([part.log_prob(own) for part, own in parts])
+
+    def entropy(self) -> Array:
+        """Returns entropies ``(B,)``, in nats."""
+        return _sum([part.entropy() for part in self._parts])
+
+    def kl(self, other: DenseDistribution) -> Array:
+        """Returns KL(self || other), ``(B,)``, in nats."""
+        pairs = zip(self._parts, other._parts, strict=True)
+        return _sum([mine.kl(its) for mine, its in pairs])
+
+    def gradient(
+        self,
+        encoded: Array,
+        by_log_prob: Array,
+        by_entropy: Array | float,
+        by_kl: Array | float = 0.0,
+        other: DenseDistribution | None = None,
+    ) -> Array:
+        """Returns the gradient by the outputs, ``(B, n)``, given those by what depends on them.
+
+        Args:
+            encoded: actions whose log-probabilities are meant.
+            by_log_prob: ``(B,)``.
+            by_entropy: ``(B,)`` or a number.
+            by_kl: likewise; read only where there is ``other``.
+            other: the distribution to which the KL is meant.
+        """
+        found = []
+        others = [None] * len(self._parts) if other is None else other._parts
+        for part, own, its in zip(self._parts, self._encoded(encoded), others, strict=True):
+            out = part.by_log_prob(own) * by_log_prob[:, None] + part.by_entropy(by_entropy)
+            if its is not None:
+                out += part.by_kl(its, by_kl)
+            found.append(out)
+        return found[0] if len(found) == 1 else np.concatenate(found, 1)
+
+
+def _groups(layout: Choices) -> list[tuple[int, Any, Any]]:
+    """Returns the number of options, the logits and the choices of each group, as indices."""
+    if len(layout.groups) == 1:
+        return [(layout.groups[0][0], slice(None), slice(None))]
+    return [(size, at.numpy(), where.numpy()) for size, at, where in layout.groups]
+
+
+class _Categorical:
+    """Choices, in groups of as many options."""
+
+    def __init__(self, groups: Sequence[tuple[int, Any, Any]], logits: Array) -> None:
+        self._groups, self._shape = groups, logits.shape
+        self._log_p, self._p = [], []
+        for size, at, _ in groups:
+            own = logits[:, at].reshape(len(logits), -1, size)
+            own = own - own.max(-1, keepdims=True)
+            p = np.exp(own)
+            total = p.sum(-1, keepdims=True)
+            self._log_p.append(own - np.log(total))
+            self._p.append(p / total)
+
+    def _spread(self, groups: Sequence[Array]) -> Array:
+        """Returns values of the options in the order of the logits, ``(B, logits)``."""
+        if len(groups) == 1:
+            return groups[0].reshape(self._shape)
+        out = np.empty(self._shape, groups[0].dtype)
+        for (_, at, _), own in zip(self._groups, groups, strict=True):
+            out[:, at] = own.reshape(len(own), -1)
+        return out
+
+    def _chosen(self, choices: Array) -> Sequence[Array]:
+        """Returns where the chosen options are in each group, flattened."""
+        found = [choices[:, where].reshape(-1) for _, _, where in self._groups]
+        return [
+            np.arange(0, own.size * size, size) + own
+            for own, (size, _, _) in zip(found, self._groups, strict=True)
+        ]
+
+    def log_prob(self, choices: Array) -> Array:
+        pairs = zip(self._log_p, self._chosen(choices), strict=True)
+        return _sum([g.reshape(-1)[at].reshape(len(g), -1).sum(-1) for g, at in pairs])
+
+    def entropy(self) -> Array:
+        return _sum([-(p * g).sum((-1, -2)) for p, g in zip(self._p, self._log_p, strict=True)])
+
+    def kl(self, other: Any) -> Array:
+        rows = zip(self._p, self._log_p, other._log_p, strict=True)
+        return _sum([(p * (a - b)).sum((-1, -2)) for p, a, b in rows])
+
+    def by_log_prob(self, choices: Array) -> Array:
+        found = [np.negative(p, order="C") for p in self._p]  # so that it can be seen as flat
+        for own, at in zip(found, self._chosen(choices), strict=True):
+            own.reshape(-1)[at] += 1
+        return self._spread(found)
+
+    def by_entropy(self, by_entropy: Array | float) -> Array:
+        rows = zip(self._p, self._log_p, strict=True)
+        found = [-p * (g - (p * g).sum(-1, keepdims=True)) for p, g in rows]
+        return self._spread(found) * _column(by_entropy)
+
+    def by_kl(self, other: Any, by_kl: Array | float) -> Array:
+        apart = [a - b for a, b in zip(self._log_p, other._log_p, strict=True)]
+        rows = zip(self._p, apart, strict=True)
+        found = [p * (each - (p * each).sum(-1, keepdims=True)) for p, each in rows]
+        return self._spread(found) * _column(by_kl)
+
+
+class _Gaussian:
+    """Numbers that are clipped to their bounds; see ``distributions``."""
+
+    def __init__(self, layout: Boxes, outputs: Array) -> None:
+        self._low, self._high = layout.low.numpy(), layout.high.numpy()
+        self._log_scale = layout.log_scale.numpy()
+        self._mean, self._log_std = outputs[:, : layout.dims], outputs[:, layout.dims :]
+        self._std = np.exp(self._log_std)
+
+    def _tails(self, z: Array, samples: Array) -> tuple[Array, Array, Array]:
+        """Returns where a tail is meant, its sign of ``z``, and its log-probability."""
+        clipped = (samples >= self._high) | (samples <= self._low)
+        sign = np.where(samples >= self._high, -1, 1).astype(z.dtype)
+        return clipped, sign, special.log_ndtr(np.where(clipped, sign * z, 0))
+
+    def log_prob(self, samples: Array) -> Array:
+        z = (samples - self._mean) / self._std
+        log_p = -0.5 * (z * z + LOG_2PI) - self._log_std - self._log_scale
+        clipped, _, tail = self._tails(z, samples)
+        return np.where(clipped, tail, log_p).sum(-1)  # type: ignore[no-any-return] # an array
+
+    def entropy(self) -> Array:
+        own = self._log_std + (0.5 * (1.0 + LOG_2PI) + self._log_scale)
+        return own.sum(-1)  # type: ignore[no-any-return] # an array
+
+    def kl(self, other: Any) -> Array:
+        ratio = np.exp(2 * (self._log_std - other._log_std))
+        apart = ((self._mean - other._mean) / other._std) ** 2
+        own = 0.5 * (ratio + apart - 1) - self._log_std + other._log_std
+        return own.sum(-1)  # type: ignore[no-any-return] # an array
+
+    def by_log_prob(self, samples: Array) -> Array:
+        z = (samples - self._mean) / self._std
+        clipped, sign, tail = self._tails(z, samples)
+        density = np.exp(-0.5 * (z * z + LOG_2PI) - tail)  # of the border by that of the tail
+        by_mean = np.where(clipped, -sign * density, z) / self._std
+        by_log_std = np.where(clipped, -sign * density * z, z * z - 1)
+        return np.concatenate([by_mean, by_log_std], 1)
+
+    def by_entropy(self, by_entropy: Array | float) -> Array:
+        zeros = np.zeros_like(self._mean)
+        return np.concatenate([zeros, zeros + _column(by_entropy)], 1)
+
+    def by_kl(self, other: Any, by_kl: Array | float) -> Array:
+        by_mean = (self._mean - other._mean) / other._std**2
+        by_log_std = np.exp(2 * (self._log_std - other._log_std)) - 1
+        return np.concatenate([by_mean, by_log_std], 1) * _column(by_kl)
+
+
+def _column(values: Array | float) -> Array | float:
+    return values[:, None] if isinstance(values, np.ndarray) else values
+
+
+def _sum(values: list[Array]) -> Array:
+    return values[0] if len(values) == 1 else np.sum(values, 0)
