@@ -63,6 +63,15 @@ function goOn(bot) {
   });
 }
 
+/** Emits `dug` with the block that a bot has dug; the library's own event has the air that is left. */
+function nameDug(bot) {
+  const { dig } = bot;
+  bot.dig = async (block, ...how) => {
+    await dig(block, ...how);
+    bot.emit('dug', block);
+  };
+}
+
 /** Numbers of the directions of paintings in the protocol: south, west, north, east. */
 const PAINTED = [[0, 1], [-1, 0], [0, -1], [1, 0]];
 
@@ -106,6 +115,7 @@ function mend(bot) {
   bot.loadPlugin(pathfinder);
   bot.once('inject_allowed', () => goOn(bot));
   bot.once('inject_allowed', () => rememberTools(bot));
+  bot.once('inject_allowed', () => nameDug(bot));
   bot.once('inject_allowed', () => takeSeats(bot));
   bot.once('inject_allowed', () => seePaintings(bot));
   bot.once('inject_allowed', () => keepMaps(bot));

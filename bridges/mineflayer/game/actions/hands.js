@@ -124,7 +124,7 @@ class Hands {
   takeAway(block) {
     if (this.agent.embedded) return;
     this.bot._updateBlockState(block.position, 0);
-    this.bot.emit('diggingCompleted', block);
+    this.bot.emit('dug', block);
   }
 
   /** Informs the server of digging: status 0 begins, 1 aborts, 2 ends. */

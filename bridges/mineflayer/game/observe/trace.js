@@ -27,15 +27,8 @@ class Trace {
   }
 
   listenToBot(bot) {
-    // The event of a dug block names the air that is left; the one before it has what was there.
-    let last = null;
-    const dug = ({ position }) => {
-      if (last?.position.equals(position)) this.add('dug', { block: last.name, properties: last.getProperties(),
-        position: cell(position), tool: bot.heldItem?.name ?? '' });
-    };
-    this.agent.listen(bot, 'blockUpdate', (old) => { last = old; });
-    this.agent.listen(bot, 'diggingCompleted', dug);
-    this.agent.listen(bot, 'death', () => bot.on('diggingCompleted', dug)); // mineflayer has just removed it
+    this.agent.listen(bot, 'dug', (block) => this.add('dug', { block: block.name, properties: block.getProperties(),
+      position: cell(block.position), tool: bot.heldItem?.name ?? '' }));
     this.agent.listen(bot._client, 'collect', ({ collectorEntityId, collectedEntityId, pickupItemCount }) => {
       if (collectorEntityId !== bot.entity.id) return;
       const entity = bot.entities[collectedEntityId];

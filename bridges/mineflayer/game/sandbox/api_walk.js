@@ -44,6 +44,13 @@ const MOVEMENTS = {
     blocksCantBreak: { type: 'list', max: 512, of: { type: 'block' }, optional: true }
   }
 };
+/** Blocks that a path may not lead through, or through so many of them. */
+const SPARE = {
+  name: 'spare',
+  type: 'record',
+  fields: { block: { type: 'block' }, most: { type: 'integer', min: 0, max: 64 } },
+  optional: true
+};
 const TICKS = { name: 'ticks', type: 'integer', min: 1, max: 12000, default: 2400 };
 
 /**
@@ -107,9 +114,47 @@ const REASONS = {
   PathStopped: 'the walk was stopped', GoalChanged: 'another goal was set'
 };
 
-async function goto(agent, [goalData], signal) {
+/**
+ * Walks as `walk` does and digs at most `most` blocks of a kind on the way; returns their places, and
+ * why the walk failed, if it did.
+ */
+async function sparing(bot, { block: { id, name }, most }, walk) {
+  const { movements } = bot.pathfinder;
+  const { blocksCantBreak, scafoldingBlocks } = movements;
+  const wasSpared = blocksCantBreak.has(id);
+  const dug = [];
+  const count = ({ type, position: { x, y, z } }) => {
+    if (type !== id) return;
+    dug.push([x, y, z]);
+    if (dug.length >= most) halt(bot);
+  };
+  if (most === 0) blocksCantBreak.add(id);
+  // What is collected is not put down again.
+  const drops = [name, ...(bot.registry.blockLoot?.[name]?.drops ?? []).map(({ item }) => item)];
+  movements.scafoldingBlocks = scafoldingBlocks.filter((item) => !drops.includes(bot.registry.items[item].name));
+  bot.on('dug', count);
+  try {
+    await walk();
+    return { dug, failed: '' };
+  } catch (error) {
+    if (error instanceof ActionError) return { dug, failed: error.message };
+    throw error;
+  } finally {
+    bot.off('dug', count);
+    movements.scafoldingBlocks = scafoldingBlocks;
+    if (!wasSpared) blocksCantBreak.delete(id);
+  }
+}
+
+async function goto(agent, [goalData, , spare], signal) {
   const { bot } = agent;
   pathfinder(agent);
+  if (!spare) return walkTo(agent, goalData, signal);
+  return sparing(bot, spare, () => walkTo(agent, goalData, signal));
+}
+
+async function walkTo(agent, goalData, signal) {
+  const { bot } = agent;
   const goal = makeGoal(agent, goalData);
   stillWanted(signal);
   signal.addEventListener('abort', () => halt(bot));
@@ -159,7 +204,7 @@ module.exports = {
   entries: [
     {
       name: 'goto', doc: 'walks to a goal; ends when there, without a path, or after `ticks`',
-      args: [GOAL, TICKS], returns: 'nothing', cost: 20, async: true, ticks: ([, ticks]) => ticks,
+      args: [GOAL, TICKS, SPARE], returns: 'object', cost: 20, async: true, ticks: ([, ticks]) => ticks,
       run: goto
     },
     {

@@ -66,6 +66,25 @@ test('mining: the right tool is taken and drops are picked up; without it, its n
   world.close();
 });
 
+test('mining: exactly as many as asked, with those on the way', async () => {
+  const { play, world } = await scene(({ x, y, z }) => [`/fill ${x + 4} ${y} ${z - 3} ${x + 12} ${y + 4} ${z + 3} stone`,
+    '/give a0 stone_pickaxe 1']);
+  let carried = 0;
+  const dug = [];
+  world.serv.on('gamut:mined', ({ block }) => dug.push(block));
+  for (const count of [8, 5]) {
+    dug.length = 0;
+    const { error, logs } = await play(`console.log(await mineBlock(bot, 'stone', ${count}));`, 3000);
+    assert.strictEqual(error, null);
+    assert.deepStrictEqual(logs, [String(count)]);
+    carried += count;
+    const has = world.bots[0].inventory.items().find(({ name }) => name === 'cobblestone');
+    assert.strictEqual(has.count, carried);
+    assert.strictEqual(dug.filter((block) => block === 'stone').length, count);
+  }
+  world.close();
+});
+
 test('chests: put in, look, take out, and missing items', async () => {
   const { play, world, here } = await scene(({ x, y, z }) => [`/setblock ${x - 4} ${y} ${z} chest`, '/give a0 dirt 10']);
   const place = `new Vec3(${here.x - 4}, ${here.y}, ${here.z})`;

@@ -23,16 +23,29 @@ const whole = (value, low, high, what) => {
 };
 guest.whole = whole;
 
+/** Walks to a goal; blocks of the kind of a `task` {kind, left, places} that it digs on the way count. */
+const walk = async (goal, ticks, task) => {
+  if (!task) {
+    await goTo(goal, ticks);
+    return;
+  }
+  // With none left only what is reached at once is worth a search.
+  const { dug, failed } = await goTo(goal, task.left > 0 ? ticks : SECOND, { block: task.kind, most: task.left });
+  task.left -= dug.length;
+  task.places.push(...dug);
+  if (failed && task.left > 0) throw new ActionError(failed);
+};
+
 /** Walks to within `range` of a position, unless it is that near. */
-const goNear = async (point, range, ticks = 60 * SECOND) => {
+const goNear = async (point, range, ticks = 60 * SECOND, task = undefined) => {
   const place = new Vec3(...xyz(point, 'moveTo'));
   if (bot.entity.position.distanceTo(place) <= range) return;
-  await goTo(goals.GoalNear(place.x, place.y, place.z, range), ticks);
+  await walk(goals.GoalNear(place.x, place.y, place.z, range), ticks, task);
 };
 guest.goNear = goNear;
 
 /** Walks over what lies on the ground within `radius` of a place, for a while. */
-const pickUp = async (place, radius = 4) => {
+const pickUp = async (place, radius = 4, task = undefined) => {
   await bot.waitForTicks(12); // items cannot be picked up in their first half second
   for (let tries = 0; tries < 4; tries++) {
     const lies = (entity) => entity.name === 'item' && entity.position.distanceTo(place) <= radius;
@@ -41,16 +54,16 @@ const pickUp = async (place, radius = 4) => {
       // What fell into a hole may be hidden by its rim.
       const { x, y, z } = bot.entity.position.minus(place);
       if (tries > 0 || Math.hypot(x, z) < 1.5 || Math.abs(y) > 2) return;
-      await goTo(goals.GoalNear(place.x, place.y, place.z, 1), 5 * SECOND).catch(() => {});
+      await walk(goals.GoalNear(place.x, place.y, place.z, 1), 5 * SECOND, task).catch(() => {});
       continue;
     }
     // An item may lie slightly below the surface: the agent must stand in the cell above.
     const at = item.position.offset(0, 0.3, 0).floored();
     try {
-      await goTo(goals.GoalBlock(at.x, at.y, at.z), 5 * SECOND);
+      await walk(goals.GoalBlock(at.x, at.y, at.z), 5 * SECOND, task);
     } catch {
       // It may lie where no one can stand: being near it is enough.
-      await goTo(goals.GoalNear(at.x, at.y, at.z, 1), 5 * SECOND).catch(() => {});
+      await walk(goals.GoalNear(at.x, at.y, at.z, 1), 5 * SECOND, task).catch(() => {});
     }
     await bot.waitForTicks(4);
   }
@@ -69,17 +82,23 @@ const equipFor = async (block) => {
 };
 guest.equipFor = equipFor;
 
-const digOne = async (block) => {
+const digOne = async (block, task) => {
   await equipFor(block);
-  if (!bot.canDigBlock(block)) await goNear(block.position, 3);
+  if (!bot.canDigBlock(block)) await goNear(block.position, 3, 60 * SECOND, task);
+  if (task?.left === 0) return true;
   const now = bot.blockAt(block.position);
   if (!now || now.type !== block.type) return false;
   if (!bot.canDigBlock(now)) {
     const { x, y, z } = block.position;
-    await goTo(goals.GoalGetToBlock(x, y, z), 30 * SECOND);
+    await walk(goals.GoalGetToBlock(x, y, z), 30 * SECOND, task);
+    if (task?.left === 0) return true;
   }
   await bot.dig(now);
-  await pickUp(block.position);
+  if (task) {
+    task.left -= 1;
+    task.places.push(xyz(block.position, 'dig'));
+  }
+  await pickUp(block.position, 4, task);
   return true;
 };
 guest.digOne = digOne;
@@ -89,27 +108,33 @@ const mineBlock = guest.helper(async (name, count = 1) => {
   const { id } = guest.kind('blocks', name);
   whole(count, 1, 64, 'mineBlock(count)');
   const failed = new Set();
-  let mined = 0;
+  const task = { kind: name, left: count, places: [] };
+  const carried = () => bot.inventory.items().reduce((sum, item) => sum + item.count, 0);
+  const before = carried();
   let last = '';
-  while (mined < count) {
+  while (task.left > 0) {
     const cells = bot.findBlocks({ matching: id, maxDistance: RADIUS, count: 32 });
     const cell = cells.find((one) => !failed.has(`${one}`));
     if (!cell || failed.size >= 8) {
       const why = last ? ` (the last try: ${last})` : '';
-      throw new ActionError(`mined ${mined} of ${count} ${name}: no ${failed.size > 0 ? 'other ' : ''}${name} ` +
+      throw new ActionError(`mined ${count - task.left} of ${count} ${name}: no ${failed.size > 0 ? 'other ' : ''}${name} ` +
         `within ${RADIUS} blocks can be reached${why}; explore first`);
     }
     try {
       const block = bot.blockAt(cell);
-      if (block && await digOne(block)) mined += 1;
-      else failed.add(`${cell}`);
+      if (!block || !await digOne(block, task)) failed.add(`${cell}`);
     } catch (error) {
       if (!(error instanceof ActionError) || /drops nothing/.test(error.message)) throw error;
       last = error.message;
       failed.add(`${cell}`);
     }
   }
-  return mined;
+  // What was dug on the way lies where the agent has been, or fell from there.
+  for (const place of task.places) {
+    if (carried() - before >= count) break;
+    await pickUp(new Vec3(...place), 3, task);
+  }
+  return count;
 });
 
 /** Returns, as a text, what is missing for the recipe that lacks least. */

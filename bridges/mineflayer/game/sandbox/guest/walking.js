@@ -63,17 +63,17 @@ function goalOf(goal, what) {
 }
 /** Walks in progress that the program waits for: a fight beside them leaves the way to them. */
 guest.walks = 0;
-const goTo = guest.placed(async (goal, ticks) => {
+const goTo = guest.placed(async (goal, ticks, spare) => {
   guest.walks += 1;
   try {
-    await wait('goto', goalOf(goal, 'bot.pathfinder.goto'), ticks);
+    return await wait('goto', goalOf(goal, 'bot.pathfinder.goto'), ticks, spare);
   } finally {
     guest.walks -= 1;
   }
 });
 
 bot.pathfinder = freeze({
-  goto: goTo,
+  goto: async (goal, ticks) => { await goTo(goal, ticks); },
   setGoal(goal, dynamic) {
     act('setGoal', goal ? goalOf(goal, 'bot.pathfinder.setGoal') : undefined, Boolean(dynamic));
   },
