@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from rollout.api import BridgeSpec, Evaluator, Frame, Outcome, Start, Task
+from rollout.api import Evaluator, Frame, Outcome, Start, Task
 from rollout.config import BridgeConfig, make_config
 from rollout.configuration.document import read
 from rollout.data import Dataset
@@ -33,6 +33,8 @@ from rollout.files import write_atomically
 from rollout.reports import table
 from rollout.tasks import bridge_and_task
 
+TELEMETRY = "extra/companion/telemetry"
+_SUMS = ("calls", "seconds", "input_tokens", "output_tokens")
 RESULT, REPORT = "judged_again.json", "judged_again.md"
 
 
@@ -68,7 +70,7 @@ def judge_again(run: Path) -> list[dict[str, Any]]:
     config = read(path).data
     with named(str(path)):
         bridge_config = make_config(BridgeConfig, config["bridge"])
-        _, bridge, task = bridge_and_task(bridge_config, config.get("task", ""))
+        _, _, task = bridge_and_task(bridge_config, config.get("task", ""))
     if task.evaluator.requires:
         raise ConfigError(
             f"task {task.name!r} is judged by signals ({', '.join(sorted(task.evaluator.requires))}"
@@ -78,10 +80,10 @@ def judge_again(run: Path) -> list[dict[str, Any]]:
     with closing(Dataset(run)) as dataset:
         if DETAILS not in dataset.columns:
             raise ConfigError(f"{run}: no details were recorded; set recording.details=true")
-        return [_judged(dataset, ref, task, bridge.spec) for ref in dataset.episodes()]
+        return [_judged(dataset, ref, task) for ref in dataset.episodes()]
 
 
-def _judged(dataset: Dataset, ref: EpisodeRef, task: Task, spec: BridgeSpec) -> dict[str, Any]:
+def _judged(dataset: Dataset, ref: EpisodeRef, task: Task) -> dict[str, Any]:
     evaluator = task.evaluator.build(1)
     start = Start(task.state_space.state(ref.state), ref.seed, ref.episode)
     frames = _frames(dataset, ref)
@@ -101,7 +103,26 @@ def _judged(dataset: Dataset, ref: EpisodeRef, task: Task, spec: BridgeSpec) -> 
         "progress": None if np.isnan(progress) else progress,
         "why": list(evaluator.why(0)) if failed and hasattr(evaluator, "why") else [],
         "class": _class_of(evaluator, outcome),
+        "clarified": evaluator.clarified(0) if hasattr(evaluator, "clarified") else None,
+        **_telemetry(dataset, ref),
     }
+
+
+def _telemetry(dataset: Dataset, ref: EpisodeRef) -> dict[str, Any]:
+    """Returns what a companion's telemetry says: calls by role, hits of preferences."""
+    if TELEMETRY not in dataset.columns:
+        return {}
+    roles: dict[str, Counter[str]] = {}
+    hits: Counter[str] = Counter()
+    for step in dataset.read(ref, [TELEMETRY]).columns[TELEMETRY]:
+        for entry in step if isinstance(step, list) else [step or {}]:
+            for event in entry.get("events") or ():
+                if event.get("kind") == "asked":
+                    mine = roles.setdefault(str(event.get("role")), Counter())
+                    mine.update({name: event.get(name) or 0 for name in _SUMS})
+                elif event.get("kind") == "preference":
+                    hits["hits" if event.get("hit") else "misses"] += 1
+    return {"roles": roles, "preferences": hits}
 
 
 def _class_of(evaluator: Evaluator, outcome: Outcome) -> str:
@@ -128,6 +149,29 @@ def _frames(dataset: Dataset, ref: EpisodeRef) -> Iterator[Frame]:
         yield Frame({}, {}, over, cut, np.array([step], np.int64), [details or {}])
 
 
+def _of_companions(found: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yields the sections on questions, preferences and calls of models, where there were any."""
+    right = [each["clarified"] for each in found if each["clarified"] is not None]
+    if right:
+        share = wilson(sum(right), len(right)).text()
+        yield f"## Questions\n\nAsked exactly if something was open: {share} of {len(right)}.\n"
+    hits = sum((Counter(each.get("preferences", {})) for each in found), Counter[str]())
+    if hits:
+        yield f"Preferences: {hits['hits']} hits, {hits['misses']} misses.\n"
+    roles: dict[str, Counter[str]] = {}
+    for each in found:
+        for role, sums in each.get("roles", {}).items():
+            roles.setdefault(role, Counter()).update(sums)
+    if roles:
+        rows = [
+            [role, s["calls"], f"{s['seconds'] / max(1, s['calls']):.2f}", s["input_tokens"],
+             s["output_tokens"]]
+            for role, s in roles.items()
+        ]  # fmt: skip
+        head = ["stage", "calls", "seconds per call", "input tokens", "output tokens"]
+        yield "## Calls of models by stage\n\n" + table(head, rows) + "\n"
+
+
 def write_report(found: Sequence[Mapping[str, Any]]) -> str:
     """Returns the report of episodes that were judged again, in Markdown."""
     rows = []
@@ -148,6 +192,7 @@ def write_report(found: Sequence[Mapping[str, Any]]) -> str:
     if classes:
         listed = [[name, count] for name, count in classes.most_common()]
         parts.append("## Classes of failures\n\n" + table(["class", "episodes"], listed) + "\n")
+    parts += _of_companions(found)
     missed = Counter(text for each in found for text in each["why"])
     if missed:
         listed = [[text, count] for text, count in missed.most_common(20)]

@@ -209,11 +209,16 @@ def test_each_task_has_an_expert_that_knows_its_request():
 class Recorded:
     """A dataset of one episode, as its reader gives it."""
 
+    columns = ("details", judge_again.TELEMETRY)
+
     def __init__(self, shown):
         self.shown = shown
 
     def read(self, ref, columns):
-        assert columns == ["details"]
+        if columns == [judge_again.TELEMETRY]:
+            asked = {"kind": "asked", "role": "plan", "calls": 2, "seconds": 3.0}
+            events = [{**asked, "input_tokens": 50}, {"kind": "preference", "hit": True}]
+            return SimpleNamespace(columns={judge_again.TELEMETRY: [{"events": events}, None]})
         return SimpleNamespace(columns={"details": self.shown[:-1]}, final_details=self.shown[-1])
 
 
@@ -235,7 +240,7 @@ def test_recorded_runs_are_judged_again_without_the_game():
         ref = SimpleNamespace(
             episode=number_of, state=state, seed=1, end="truncated", outcome=Outcome.RUNNING
         )
-        found.append(judge_again._judged(Recorded(shown), ref, task, spec))
+        found.append(judge_again._judged(Recorded(shown), ref, task))
     assert [each["now"] for each in found] == ["success", "running", "invalid"]
     assert found[1]["why"] == ["gave(cobblestone) >= 4", "d(cobblestone) == -4"]
     assert found[1]["class"] == "inventory or tool"
@@ -244,6 +249,9 @@ def test_recorded_runs_are_judged_again_without_the_game():
     assert "| mining | 1 / 2 | 0.500 [0.095, 0.905] | 1 |" in report
     assert "| gave(cobblestone) >= 4 | 1 |" in report
     assert "| 0 | running | success |" in report
+    assert "Asked exactly if something was open: 1.000 [0.439, 1.000] of 3." in report
+    assert "Preferences: 3 hits, 0 misses." in report
+    assert "| plan | 6 | 1.50 | 150 | 0 |" in report
 
 
 def test_what_cannot_be_judged_again_is_refused(tmp_path):

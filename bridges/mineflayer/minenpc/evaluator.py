@@ -71,6 +71,7 @@ class MineNpcEvaluator(WorldJudge):
         self._settle, self._given = options.settle, options.conditions()
         self._conditions: list[tuple[Condition, ...]] = [self._given] * width
         self.traces = [Trace() for _ in range(width)]
+        self._unbound: list[bool | None] = [None] * width
         self._held: list[list[bool]] = [[] for _ in range(width)]
         self._since: NDArray[np.int64] = np.full(width, _NEVER, np.int64)
         self._tick: NDArray[np.int64] = np.zeros(width, np.int64)
@@ -79,7 +80,9 @@ class MineNpcEvaluator(WorldJudge):
     def begin(self, rows: list[int], starts: Sequence[Start], frame: Frame) -> None:
         """Begins new episodes; see ``WorldJudge``."""
         for number, (row, start) in enumerate(zip(rows, starts, strict=True)):
-            self._conditions[row] = self._given or case_of(start.state.values).conditions
+            case = None if self._given else case_of(start.state.values)
+            self._conditions[row] = self._given if case is None else case.conditions
+            self._unbound[row] = None if case is None else case.unbound
             self.traces[row] = Trace.begin(detail(frame, number))
             self._since[row], self._invalid[row] = _NEVER, False
             self._look(row, int(detail(frame, number).get("tick", 0)))
@@ -124,6 +127,12 @@ class MineNpcEvaluator(WorldJudge):
             return [f"violation of {each.get('rule')}" for each in trace.violations]
         held = zip(self._conditions[row], self._held[row], strict=True)
         return [condition.text for condition, holds in held if not holds]
+
+    def clarified(self, row: int) -> bool | None:
+        """Returns whether a question was asked exactly if one was needed; None if nobody knows."""
+        asked = sum(line.rstrip().endswith("?") for line in self.traces[row].said)
+        unbound = self._unbound[row]
+        return None if unbound is None else asked == int(unbound)
 
     def failure(self, row: int) -> str:
         """Returns the class of failures of a run that is no success, one of the paper's five.

@@ -109,6 +109,7 @@ class Case:
         scene: what the world begins with.
         memory: entries of the agent's memory.
         user: what it knows of the player.
+        unbound: whether the request leaves something open that only the player can say.
     """
 
     name: str
@@ -118,6 +119,7 @@ class Case:
     scene: Scene
     memory: tuple[Mapping[str, Any], ...]
     user: Mapping[str, Any]
+    unbound: bool = False
 
     def told(self) -> dict[str, Any]:
         """Returns what the details of the first frame tell the agent."""
@@ -227,9 +229,9 @@ class _Making:
         scene = make_scene({}, commands, players, [self._agent], self.regions())
         user = {**table()["user"]}
         user["preferences"] = {**user["preferences"], **task.get("user", {})}
-        return Case(
-            self._name, request, conditions, self.places, scene, tuple(self._memories()), user
-        )
+        unbound = bool(task.get("answers")) or self._memory == "hidden"
+        memory = tuple(self._memories())
+        return Case(self._name, request, conditions, self.places, scene, memory, user, unbound)
 
     def regions(self) -> dict[str, Any]:
         """Returns the watched regions, relative to the first agent's start."""
