@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from policies.companion.asking import FOLDER, RoleClient, load_roles
+from policies.companion.guard import check_program
 from policies.companion.memory import Memory, load_memory
 from policies.companion.session import Session, Turn
 from policies.companion.stages import RESUME, ROLES, VARIABLES, Limits, Stages
@@ -200,6 +201,7 @@ class CompanionPolicy(ModelOptions):
                 f"companions act by programs: expected the actions {CODE} and {KIND} (mineflayer "
                 f"with bridge.actions=code), got {', '.join(columns)}"
             )
+        check_program("")  # its parser is installed
         file = Path(self.prompts).expanduser() if self.prompts else FOLDER / "companion.yaml"
         prompts = load_roles(file, spec, ROLES, VARIABLES)
         roles = RoleClient(self, prompts, self.limits.reparse)

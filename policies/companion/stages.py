@@ -407,7 +407,7 @@ class Stages:
         assert subtask is not None
         if turn.session.repairs >= self._limits.repairs:
             return self._give_up(turn, f"I could not {subtask.subtask}: {why}")
-        turn.change(stage="offer", repairs=turn.session.repairs + 1, problem=why[:1500], unread=())
+        turn.change(stage="offer", repairs=turn.session.repairs + 1, problem=why[:1500])
         turn.tell("repair", offered=True, why=why[:600])
         return say(
             turn,
