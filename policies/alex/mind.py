@@ -210,7 +210,7 @@ class Turn:
 ROLES = ("special", "critic", "see", "long_plan", "short_plan", "act", "skill")
 VARIABLES = (
     *("name", "goal", "hints", "details", "pictures", "long_plan", "plans", "plan", "recent_chat"),
-    *("code", "happened", "reasons", "critique", "error", "problem", "skills_known"),
+    *("code", "reasons", "critique", "error", "problem", "skills_known"),
     *("related_chat", "related_event", "related_environment"),
 )
 """Variables of the prompts; some are of one role only."""
@@ -382,7 +382,6 @@ class Thinking:
             "plan": mind.plans[-1].text if mind.plans else "",
             "recent_chat": mind.recent,
             "code": mind.code,
-            "happened": [str(each.get("message", "")) for each in turn.happened][-20:],
             **more,
         }
         if role == "short_plan":
