@@ -102,7 +102,7 @@ def steps_data(dataset: Dataset, ref: EpisodeRef, verdicts: Sequence[tuple[str, 
 
 
 def _series(column: Column, values: Array) -> Data:
-    flat = values.reshape(len(values), -1) if column.shape else values
+    flat = values.reshape(len(values), math.prod(column.shape)) if column.shape else values
     return {
         "name": column.name,
         "role": column.role,

@@ -61,6 +61,7 @@ async function choose(n, frame = 0) {
     failed = `The steps cannot be shown: ${error.message}`;
   }
   if (current !== n) return; // another was chosen meanwhile
+  loaded = told(n);
   byId("notes").replaceChildren(...[...notesOf(n, data, failed), failed].filter(Boolean).map((text) => make("li", {}, text)));
   byId("panes").hidden = data === null;
   if (data === null) return;
@@ -71,7 +72,6 @@ async function choose(n, frame = 0) {
   byId("panes").classList.toggle("talking", words.any);
   byId("panes").classList.toggle("told", data.transcript.length > 0);
   byId("words").hidden = !words.any;
-  loaded = told(n);
   film.load(data);
   film.seek(place);
 }

@@ -15,7 +15,7 @@ from gymnasium import spaces
 from store_fragments import EXTRAS, TASK, Player, frames, make_manifest, make_spec
 from test_round_trip import record
 
-from rollout.api import CALLS, Call, ColumnSpec
+from rollout.api import CALLS, Call, ColumnSpec, Loss
 from rollout.commands import dataset as script
 from rollout.commands import dataset_view
 from rollout.data import Dataset, DatasetWriter, Layout, describe_dataset
@@ -150,6 +150,20 @@ def test_unfinished_and_lost_episodes_are_shown_as_such(tmp_path):
     assert data["reward"]
     assert len(data["pictures"][0]["at"]) == len(data["reward"])  # no final observation
     writer.close()
+
+
+def test_an_episode_that_was_lost_before_its_first_step_is_shown_without_any(tmp_path):
+    player = Player(lost=False)
+    writer = record(tmp_path / "d", player, 1, close=False)
+    fragment = player.play(13)
+    fragment.losses = (Loss(player.start(500), 0, 0, "reset", "it never came up", 0),)
+    writer.append(fragment)
+    writer.close()
+    _, summary, steps = written(tmp_path / "d", tmp_path / "d.html")
+    assert "reset: it never came up" in table_of(summary)["reason"]
+    data = steps["500:0"]
+    assert data["reward"] == data["transcript"] == []
+    assert {len(each["values"]) for each in data["series"]} == {0}
 
 
 def test_a_damaged_dataset_has_a_page_of_what_is_left(tmp_path, capsys):
