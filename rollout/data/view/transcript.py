@@ -17,7 +17,9 @@ TELEMETRY = column_name(EXTRA, "companion/telemetry")
 _FIELDS = {"plan": "plan", "notes": "memory"}  # fields of answers that are entries
 _PARTS = ("plan", "question", "answer", "memory", "verdict", "violation")  # of a stage
 _KINDS = {"answered": "answer", "judged": "verdict", "refused": "violation", "invalid": "violation"}
-_NAMED = ("stage", "kind", "events", "role", "who", "type", "tick", "message", *_PARTS)
+_NAMED = ("stage", "kind", "events", "who", "type", "tick", "message", *_PARTS)
+_COUNTED = ("request", "subtask", "attempt")  # numbers that every event of a stage has
+_NOTHING = (None, "", [], {})
 
 
 class Entry(NamedTuple):
@@ -102,7 +104,7 @@ def _of_stage(stage: Any) -> Iterator[tuple[str, str, str]]:
         yield from _of_event(event, who)
     for name in _PARTS:
         for each in _list(stage.get(name)) if name == "memory" else [stage.get(name)]:
-            if each not in (None, "", [], {}):
+            if each not in _NOTHING:
                 yield name, who, as_line(each)
 
 
@@ -110,11 +112,16 @@ def _of_event(event: Any, stage: str) -> Iterator[tuple[str, str, str]]:
     """An event of a stage; one of a kind that is an entry of its own shows that part first."""
     kind = _get(event, "kind")
     entry = _KINDS.get(kind, kind)
-    if entry not in _PARTS:
-        yield "stage", f"{stage} {kind}".strip(), _facts(event) if kind else as_line(event)
+    if not kind:
+        yield "stage", stage, as_line(event)
         return
-    parts = [as_line(event[name]) for name in _PARTS if event.get(name) not in (None, "", [], {})]
-    yield entry, stage, "\n".join(filter(None, (*parts, _facts(event))))
+    facts = _facts({k: v for k, v in event.items() if kind == "subtask" or k not in _COUNTED})
+    parts = [as_line(event[name]) for name in _PARTS if event.get(name) not in _NOTHING]
+    text = "\n".join(filter(None, (*parts, facts)))
+    if entry not in _PARTS:
+        yield "stage", f"{stage} {kind}".strip(), text
+    elif text:
+        yield entry, stage, text
 
 
 def as_line(value: Any) -> str:
@@ -123,7 +130,7 @@ def as_line(value: Any) -> str:
         return value
     if isinstance(value, Sequence) and any(isinstance(each, Mapping | str) for each in value):
         return "\n".join(map(as_line, value))
-    if isinstance(value, Mapping) and "subtask" in value:
+    if isinstance(value, Mapping) and isinstance(value.get("subtask"), str):
         status = f" [{value['status']}]" if value.get("status") else ""
         return f"{value.get('index', '-')}. {value['subtask']}{status}"
     if isinstance(value, Mapping):
@@ -132,7 +139,7 @@ def as_line(value: Any) -> str:
 
 
 def _facts(data: Mapping[str, Any]) -> str:
-    return as_line({name: value for name, value in data.items() if name not in _NAMED})
+    return as_line({k: v for k, v in data.items() if k not in _NAMED and v not in _NOTHING})
 
 
 def _get(data: Any, name: str) -> str:

@@ -249,8 +249,14 @@ def test_a_transcript_is_what_was_said_planned_remembered_and_called():
     call = Call(
         action='{"kind": "new", "code": "a();\\nb();"}', fields={"plan": "dig"}, usable=True
     )
-    events = [{"kind": "memory", "write": "log"}, {"kind": "judged", "verdict": {"success": "yes"}}]
-    told = {"stage": "judge", "events": [*events, {"kind": "ran", "steps": 3}]}
+    events = [
+        {"kind": "memory", "write": "log", "subtask": 0},
+        {"kind": "judged", "verdict": {"success": "yes"}},
+    ]
+    told = {
+        "stage": "judge",
+        "events": [*events, {"kind": "memory", "read": []}, {"kind": "ran", "steps": 3}],
+    }
     bad = Call(answer="?", usable=False, code="no_block", role="critic", fields={"plan": "dig"})
     details = [{"event": [chat, hurt, hurt]}, {"trace": [heard, dug], "event": [chat]}, None]
     found = [tuple(each) for each in transcript(details, [[stage], told], [[call], [call, bad]])]
