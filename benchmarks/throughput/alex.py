@@ -69,6 +69,7 @@ def run(agents: int, calls: int, *, vision: bool) -> list[str]:
             "width": agents,
             "episodes": agents,
             "actors": 0,
+            "fragment.steps": 16,
             "wandb.mode": "disabled",
         }
         sets = [f"{name}={value}" for name, value in keys.items()]

@@ -19,7 +19,7 @@ _PARTS = ("plan", "question", "answer", "memory", "verdict", "violation")  # of 
 _KINDS = {"answered": "answer", "judged": "verdict", "refused": "violation", "invalid": "violation"}
 _NAMED = ("stage", "kind", "events", "who", "type", "tick", "message", *_PARTS)
 _COUNTED = ("request", "subtask", "attempt")  # numbers that every event of a stage has
-_NOTHING = (None, "", [], {})
+_NOTHING: tuple[Any, ...] = (None, "", [], {})
 
 
 class Entry(NamedTuple):
