@@ -265,6 +265,16 @@ test('the same programs give the same world', async () => {
   assert.deepStrictEqual(await run(), await run());
 });
 
+test('a command in the chat is refused, and the trace has it as a violation', async () => {
+  const world = await program({});
+  await play(world, NEW('try { bot.chat("/give @s diamond \u{1F48E}"); } catch {}'));
+  await play(world, RESUME, 2);
+  assert.deepStrictEqual(look(world).details.trace.map(({ type, rule, evidence }) => [type, rule, evidence]),
+    [['violation', 'operator command', '/give @s diamond \u{1F48E}']]);
+  assert.strictEqual(countOf(world, 'diamond'), 0);
+  world.close();
+});
+
 test('mineBlock picks up what fell out of sight, behind the rim of the hole', async () => {
   const rim = [[2, 0], [4, 0], [3, 1], [3, -1]].map(([x, z]) => ({ x, y: 0, z, name: 'stone' }));
   const world = await program({ blocks: [...rim, { x: 3, y: 0, z: 0, name: 'oak_planks' }] });
