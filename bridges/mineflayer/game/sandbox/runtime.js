@@ -325,6 +325,9 @@ class Sandbox {
     } catch (error) {
       // Composing an error (nearest names) costs more than most replies.
       this.spent += REFUSAL_COST;
+      if (op === 'findBlocks' && /\b(maxDistance|count): expected/.test(error.message)) {
+        this.agent.trace?.add('violation', { rule: 'bulk scan', evidence: error.message });
+      }
       return JSON.stringify({ error: errorPair(error) });
     }
   }

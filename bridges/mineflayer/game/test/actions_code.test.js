@@ -265,13 +265,21 @@ test('the same programs give the same world', async () => {
   assert.deepStrictEqual(await run(), await run());
 });
 
-test('a command in the chat is refused, and the trace has it as a violation', async () => {
+test('a command in the chat and a scan beyond the limits are refused, and the trace has them as violations', async () => {
   const world = await program({});
   await play(world, NEW('try { bot.chat("/give @s diamond \u{1F48E}"); } catch {}'));
   await play(world, RESUME, 2);
-  assert.deepStrictEqual(look(world).details.trace.map(({ type, rule, evidence }) => [type, rule, evidence]),
+  const trace = () => look(world).details.trace;
+  assert.deepStrictEqual(trace().map(({ type, rule, evidence }) => [type, rule, evidence]),
     [['violation', 'operator command', '/give @s diamond \u{1F48E}']]);
   assert.strictEqual(countOf(world, 'diamond'), 0);
+  for (const limits of ['maxDistance: 500', 'count: 9999']) {
+    await play(world, NEW(`try { bot.findBlocks({ matching: 'stone', ${limits} }); } catch {}`));
+    await play(world, RESUME, 2);
+    const [{ type, rule, evidence }] = trace();
+    assert.deepStrictEqual([type, rule], ['violation', 'bulk scan']);
+    assert.match(evidence, /expected a.*number/);
+  }
   world.close();
 });
 
