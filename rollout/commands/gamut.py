@@ -52,7 +52,7 @@ COMMANDS: Mapping[str, Command] = {
     ),
     "judge": Command(
         "Rates recorded episodes with a model and reports agreement with given ratings; with "
-        "--again RUN_DIR judges them anew by their evaluator.",
+        "--again RUN_DIR judges them again by their evaluator.",
         *("rollout.judge.judge:judge", "rollout.judge.config:JudgeConfig"),
     ),
     "rate": Command(
@@ -105,7 +105,7 @@ COMMANDS: Mapping[str, Command] = {
 
 FLAGS: Mapping[tuple[str, str], Command] = {
     ("judge", "--again"): Command(
-        "Judges recorded episodes anew by the evaluator of their task.",
+        "Judges recorded episodes again by the evaluator of their task.",
         "rollout.commands.judge_again:main",
     ),
 }

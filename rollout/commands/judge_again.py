@@ -1,4 +1,4 @@
-"""Judges recorded episodes anew by the evaluator of their task, without the game.
+"""Judges recorded episodes again by the evaluator of their task, without the game.
 
     gamut judge --again runs/first
 
