@@ -559,6 +559,7 @@ READS_ITS_OWN = {
             "task_documents",
         )
     ),
+    "bridges/mineflayer/minenpc/experts.py",  # the library of programs
     "bridges/mineflayer/spaces.py",  # a table
     "bridges/starbench/asking.py",  # notes
     "bridges/starbench/reading/detector.py",  # weights it has made

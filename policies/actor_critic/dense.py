@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 from scipy import special
 from torch import Tensor, nn
 
-from policies.actor_critic.distributions import LOG_2PI, ActionLayout, Boxes, Choices
-from policies.actor_critic.network import NEVER, ActorCritic, Body, Numbers
+from policies.actor_critic.distributions import LOG_2PI, NEVER, ActionLayout, Boxes, Choices
 from rollout.api import Array, Columns
 
 _NUMBERS, _HIDDEN = "numbers", "hidden"
@@ -34,10 +33,10 @@ class DenseNetwork:
         gradient: likewise, what ``backward`` found last.
 
     Args:
-        network: one for which ``is_dense`` holds.
+        network: without a memory, of numbers, tanh or relu, and actions that are not squashed.
     """
 
-    def __init__(self, network: ActorCritic) -> None:
+    def __init__(self, network: Any) -> None:
         self._network, self.layout = network, network.layout
         parameters = list(network.parameters())
         self.weights = nn.utils.parameters_to_vector(parameters).detach().numpy()
@@ -115,23 +114,6 @@ class DenseNetwork:
         return DenseDistribution(self.layout, self._groups, outputs)
 
 
-def is_dense(network: ActorCritic) -> bool:
-    """Returns whether ``DenseNetwork`` computes what a network does.
-
-    It has no memory, reads numbers only, is on the processor, has activations tanh or relu, and
-    its actions are not squashed.
-    """
-    modules = list(network.modules())
-    return (
-        type(network) is ActorCritic
-        and network.core is None
-        and not network.layout.squashed
-        and all(isinstance(part, Numbers) for part in network.actor.encoder.parts)
-        and not any(isinstance(module, nn.SiLU) for module in modules)
-        and all(p.device.type == "cpu" and p.requires_grad for p in network.parameters())
-    )
-
-
 class _Linear:
     """A linear layer."""
 
@@ -155,9 +137,9 @@ class _Linear:
 
 
 class _Layers:
-    """The layers of a ``Body``, each with its activation."""
+    """The layers of a ``network.Body``, each with its activation."""
 
-    def __init__(self, body: Body, gradients: Mapping[Any, Tensor]) -> None:
+    def __init__(self, body: Any, gradients: Mapping[Any, Tensor]) -> None:
         own = [body.encoder.linear, *(m for m in body.layers if isinstance(m, nn.Linear))]
         self._layers = [_Linear(layer, gradients) for layer in own if layer is not None]
         self._tanh = isinstance(body.encoder.activation, nn.Tanh)

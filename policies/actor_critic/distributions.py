@@ -36,7 +36,9 @@ from rollout.errors import ConfigError
 
 Tensors: TypeAlias = Mapping[str, Tensor]
 
-_FORBIDDEN = -1e8  # options with values below are never chosen, see ``network.NEVER``
+NEVER = -1e9
+"""A logit that is never chosen, and finite, so that no gradient is NaN."""
+_FORBIDDEN = -1e8  # options with values below are never chosen
 
 
 @dataclass(frozen=True)

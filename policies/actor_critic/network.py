@@ -12,7 +12,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from policies.actor_critic.columns import ColumnEntry, channels_first, picture_size
-from policies.actor_critic.distributions import ActionLayout, Distribution
+from policies.actor_critic.dense import DenseNetwork
+from policies.actor_critic.distributions import NEVER, ActionLayout, Distribution
 from policies.actor_critic.options import NetworkOptions
 from rollout.api import MASK
 from rollout.errors import ConfigError
@@ -262,9 +263,6 @@ class Encoder(nn.Module):
         return features
 
 
-NEVER = -1e9  # a logit that is never chosen, and finite, so that no gradient is NaN
-
-
 class ActorCritic(nn.Module):
     """The network: observations to a distribution over actions, as a row of outputs, and a value.
 
@@ -309,14 +307,20 @@ class ActorCritic(nn.Module):
         value_size = size if self.critic is None else self.critic.size + size * self.recurrent
         self.value_head = orthogonal(nn.Linear(value_size, 1), 1.0)
 
-    def in_numpy(self) -> Any:
+    def in_numpy(self) -> DenseNetwork | None:
         """Returns the same network in NumPy, sharing its weights; None where there is none.
 
         See ``rollout.train.network.HandNetwork``.
         """
-        from policies.actor_critic.dense import DenseNetwork, is_dense  # noqa: PLC0415 - a circle
-
-        return DenseNetwork(self) if is_dense(self) else None
+        dense = (
+            type(self) is ActorCritic
+            and self.core is None
+            and not self.layout.squashed
+            and self._options.activation in ("tanh", "relu")
+            and all(isinstance(part, Numbers) for part in self.actor.encoder.parts)
+            and all(p.device.type == "cpu" and p.requires_grad for p in self.parameters())
+        )
+        return DenseNetwork(self) if dense else None
 
     def critics(self, count: int) -> ActionCritics:
         """Returns new networks of the same kind that give the value of an action.

@@ -46,13 +46,7 @@ def backward(
     clipped = np.clip(ratio, 1.0 - s.clip, 1.0 + s.clip)
     gain, bounded = ratio * advantage, clipped * advantage
     moves &= (ratio == clipped) | (gain < bounded)
-    off = value - rows["target"]
-    error, by_value = off * off, off
-    if s.value_clip is not None:
-        moved = np.clip(value - rows["value"], -s.value_clip, s.value_clip)
-        bound = (rows["value"] + moved - rows["target"]) ** 2
-        by_value = np.where((bound > error) & (moved != value - rows["value"]), 0, off)
-        error = np.maximum(error, bound)
+    error, by_value = _value_error(value, rows, s.value_clip)
     entropy = distribution.entropy()
     sums = {
         "policy_loss": -np.minimum(gain, bounded).sum(),
@@ -75,3 +69,17 @@ def backward(
     )
     network.backward(by_outputs, (s.value_coef * share) * by_value)
     return {key: float(total) * share for key, total in sums.items()}
+
+
+def _value_error(
+    value: Array, rows: Mapping[str, Array], clip: float | None
+) -> tuple[Array, Array]:
+    """Returns the squared errors of values, and half their gradients, ``(B,)`` each."""
+    off = value - rows["target"]
+    error = off * off
+    if clip is None:
+        return error, off
+    moved = value - rows["value"]
+    bounded = np.clip(moved, -clip, clip)
+    bound = (rows["value"] + bounded - rows["target"]) ** 2
+    return np.maximum(error, bound), np.where((bound > error) & (bounded != moved), 0, off)
