@@ -16,6 +16,7 @@ from policies.companion.schemas import (
     Position,
     StateChange,
 )
+from rollout.api import clean_text
 
 _LINE, _NAME = 250, 120
 _FACTS = (
@@ -91,8 +92,8 @@ def _entity(each: Mapping[str, Any]) -> Entity:
 
 
 def one_line(text: str) -> str:
-    """Returns a text as one line."""
-    return " ".join(text.split())
+    """Returns a text as one line that any file can hold; see ``rollout.api.clean_text``."""
+    return clean_text(" ".join(text.split()))
 
 
 def heard(details: Mapping[str, Any]) -> Iterator[ChatMessage]:
@@ -111,7 +112,7 @@ def used_chests(details: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         if kind in ("opened", "took", "put") and isinstance(place, Sequence):
             key = f"{event.get('block', 'chest')} at {', '.join(map(str, place))}"
             moved = f" {event.get('count')} {event.get('item')}" if kind != "opened" else ""
-            yield key, f"{kind}{moved}"
+            yield one_line(key)[:_NAME], one_line(f"{kind}{moved}")[:_LINE]
 
 
 def deeds(details: Mapping[str, Any]) -> Iterator[str]:

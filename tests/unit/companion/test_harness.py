@@ -81,6 +81,13 @@ def test_without_a_request_in_the_chat_the_goal_is_the_request():
     assert session.request == s.TASK.goal
 
 
+def test_a_request_with_half_a_character_is_read():
+    place = world("Please mine cobblestone \ud83e")
+    told, _, _ = s.play(s.companion(s.Model()), place, 20)
+    json.dumps(told, ensure_ascii=False).encode()
+    assert place.said[-1] == "Done."
+
+
 def test_a_program_that_breaks_a_rule_costs_a_try_and_never_runs():
     bad = {"code": "async function task(bot) { bot.chat('/give @s diamond 64'); }"}
     model, place = s.Model(code=[bad, {"code": s.GOOD}]), world()
