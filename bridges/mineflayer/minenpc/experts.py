@@ -52,7 +52,7 @@ def task_of(request: str) -> str:
         parts = re.split(r"\{(\w+)\}", task["request"])
         parts[::2] = map(re.escape, parts[::2])
         parts[1::2] = (_FIELDS.get(part, _PLACE) for part in parts[1::2])
-        if re.fullmatch("".join(parts), request):
+        if re.fullmatch("".join(parts) + "( .+)?", request):
             return name
     raise ConfigError(f"no expert knows the request {request[:80]!r}")
 

@@ -38,9 +38,14 @@ async function ask(question) {
   return heard[before] ?? '';
 }
 
-/** How many are asked for: a number of the request, or of the answer to a question. */
+/** What the request says by a pattern, or else the answer to a question. */
+async function open(pattern, question) {
+  return (request.match(pattern) ?? (await ask(question)).match(pattern))[0];
+}
+
+/** How many are asked for. */
 async function amount(question = 'How many?') {
-  return numbers(request)[0] ?? numbers(await ask(question))[0];
+  return Number(await open(/-?\d+/, question));
 }
 
 /** Where a place is: remembered, or asked for. */

@@ -223,6 +223,8 @@ class _Making:
     def case(self) -> Case:
         task = self._task
         request = self._text(task["request"])
+        if self._memory == "hidden":  # the one question is for the place
+            request = " ".join([request, *map(self._text, task.get("answers", {}).values())])
         goal = [*(self._text(each) for each in task["goal"]), ASKED]
         conditions = parse_all(goal, self.places)
         commands, players = list(self._commands()), self._players(request)
