@@ -296,4 +296,5 @@ class CollectConfig(FleetConfig):
     def own_episodes(self) -> int | None:
         """How many of ``episodes`` this part plays; None for no limit."""
         number, parts = self.place
-        return None if self.episodes is None else len(range(number - 1, self.episodes, parts))
+        # By arithmetic: the length of a range is at most 2**63 - 1.
+        return None if self.episodes is None else max(0, (self.episodes - number) // parts + 1)

@@ -571,6 +571,7 @@ SETTINGS = st.fixed_dictionaries(
 
 @settings(max_examples=40)
 @given(SETTINGS)
+@example({"episodes": 2**63})
 def test_the_resolved_configuration_loads_as_an_equal_one(tmp_path_factory, given_keys) -> None:
     config = make_config(CollectConfig, {**BASE, "env_steps": 5, **given_keys})
     path = tmp_path_factory.mktemp("r") / "config.yaml"

@@ -15,7 +15,7 @@ REPORTS = sorted(path for path in RESULTS.rglob("*.md") if path.name not in BY_H
 
 def test_texts_of_others_are_no_templates_and_control_no_terminal():
     leg = {"leg": "{{ 7 * 7 }} <b> \x1b[2J", "runs": 1, "undefined": []}
-    assert "### {{ 7 * 7 }} <b> \\x1b[2J, 1 runs\n" in render("groups", legs=[(leg, "")])
+    assert "### {{ 7 * 7 }} <b> \\x1b[2J, 1 runs\n" in render("groups", legs=[(leg, "", "")])
 
 
 def test_a_value_that_is_not_given_is_an_error():

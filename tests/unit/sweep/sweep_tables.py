@@ -65,6 +65,7 @@ def sweep_table(
                             "length": 120,
                             "end": ENDS[i % 2],
                             "attempts": 1,
+                            "invalid": 0,
                             **asdict(Usage()),
                         }
                         for i, score in enumerate(scores)

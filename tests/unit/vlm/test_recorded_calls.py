@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from policies.vlm import VlmPolicy
+from policies.vlm.conversing import Conversations
 from policies.vlm.options import Reflect
 from rollout.api import Call, Start, Task, Trial, Usage, allocate, read_calls
 from rollout.evaluators import GameReward
@@ -73,7 +74,7 @@ def test_calls_of_a_local_model_are_recorded_as_before(tmp_path):
     model.options, model.version, model._lock = Local(model="tiny/x"), 7, threading.Lock()
     model.transformer = SimpleNamespace(generate=lambda prompts, **_: [reply] * len(prompts))
     policy = built("http://127.0.0.1:9/v1", tmp_path)
-    policy._model = model
+    policy._conversations = Conversations(model)
     assert recorded(policy) == RECORDED["local"]
 
 

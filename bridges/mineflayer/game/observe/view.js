@@ -43,7 +43,8 @@ function* ends(agent, tables) {
       const cell = eye.offset(x * far, y * far, z * far).floored();
       const entry = tables.states[senses.stateAt(cell.x, cell.y, cell.z)];
       if (entry && entry.id !== 0) {
-        yield cell;
+        // Steps may pass the corner of a block that hides this one.
+        if (senses.canSeeBlock(cell)) yield cell;
         break;
       }
     }
