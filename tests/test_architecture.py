@@ -78,7 +78,7 @@ MAY_IMPORT = {
     "bridges": ("bridges.atlas", "bridges.compilation", "bridges.hud", *CORE),
     # MineStudio's engine is the game of the Minecraft bridge behind another socket.
     "bridges.minestudio": ("bridges.minestudio", "bridges.mineflayer", *CORE),
-    "policies": ("rollout.models", *CORE),
+    "policies": ("rollout.models", "rollout.threads", *CORE),
     "rollout": core_but(*JOBS, *OUTSIDE),
     "rollout.api": ("rollout.errors",),
     "rollout.collect": core_but(*JOBS, *OUTSIDE),

@@ -39,9 +39,8 @@ class DenseNetwork:
     def __init__(self, network: Any) -> None:
         self._network, self.layout = network, network.layout
         parameters = list(network.parameters())
-        self.weights = nn.utils.parameters_to_vector(parameters).detach().numpy()
+        self.weights = _flat(parameters)
         self.gradient = np.zeros_like(self.weights)
-        nn.utils.vector_to_parameters(torch.from_numpy(self.weights), parameters)
         found, own = torch.from_numpy(self.gradient), [p.numel() for p in parameters]
         views = [v.view_as(p) for v, p in zip(torch.split(found, own), parameters, strict=True)]
         self._gradients = dict(zip(parameters, views, strict=True))
@@ -76,9 +75,9 @@ class DenseNetwork:
         features = self._actor.forward(rows)
         judged = features if self._critic is None else self._critic.forward(rows)
         outputs, value = self._policy.forward(features), self._value.forward(judged)[:, 0]
-        self._hidden = prepared.get(_HIDDEN)
-        if self._hidden is not None:
-            outputs[self._hidden] = NEVER
+        self._hidden = hidden = prepared.get(_HIDDEN)
+        if hidden is not None:
+            outputs[hidden] = NEVER
         if self.layout.dims:
             log_std = self._network.log_std.detach().numpy()
             wide = np.broadcast_to(log_std, (len(outputs), len(log_std)))
@@ -112,6 +111,20 @@ class DenseNetwork:
     def distribution(self, outputs: Array) -> DenseDistribution:
         """Returns the distribution over actions that outputs ``(B, n)`` represent."""
         return DenseDistribution(self.layout, self._groups, outputs)
+
+
+def _flat(parameters: Sequence[nn.Parameter]) -> Array:
+    """Returns the vector of which parameters are views; makes them such where they are not."""
+    own, at = parameters[0].detach(), 0
+    storage = own.untyped_storage().data_ptr()
+    for parameter in parameters:
+        inside = parameter.untyped_storage().data_ptr() == storage
+        if not (inside and parameter.storage_offset() == at and parameter.is_contiguous()):
+            weights = nn.utils.parameters_to_vector(parameters).detach()
+            nn.utils.vector_to_parameters(weights, parameters)
+            return weights.numpy()
+        at += parameter.numel()
+    return own.as_strided((at,), (1,)).numpy()
 
 
 class _Linear:
@@ -181,7 +194,7 @@ class DenseDistribution:
         self, layout: ActionLayout, groups: Sequence[tuple[int, Any, Any]], outputs: Array
     ) -> None:
         self._parts: list[_Categorical | _Gaussian] = []
-        self._count = 0
+        self._count, self._logits = 0, layout.logits
         if layout.discrete is not None:
             self._count = layout.discrete.choices
             self._parts.append(_Categorical(groups, outputs[:, : layout.logits]))
@@ -192,6 +205,14 @@ class DenseDistribution:
         if len(self._parts) == 1:
             return [encoded]
         return encoded[:, : self._count].astype(np.int64), encoded[:, self._count :]
+
+    def pick(self, noise: Array | None) -> Array:
+        """Returns encoded actions ``(B, ...)``; see ``ActionLayout.pick``."""
+        if len(self._parts) == 1:
+            return self._parts[0].pick(noise)
+        noises = [None, None] if noise is None else np.split(noise, [self._logits], 1)
+        found = [part.pick(own) for part, own in zip(self._parts, noises, strict=True)]
+        return np.concatenate([found[0].astype(np.float32), found[1]], 1)
 
     def log_prob(self, encoded: Array) -> Array:
         """Returns log-probabilities ``(B,)`` of encoded actions, in nats."""
@@ -254,6 +275,18 @@ class _Categorical:
             total = p.sum(-1, keepdims=True)
             self._log_p.append(own - np.log(total))
             self._p.append(p / total)
+        self._logits = logits
+
+    def pick(self, noise: Array | None) -> Array:
+        scores = self._logits if noise is None else self._logits + noise
+        found = [scores[:, at].reshape(len(scores), -1, size) for size, at, _ in self._groups]
+        if len(found) == 1:
+            only: Array = found[0].argmax(-1)
+            return only
+        out = np.empty((len(scores), sum(each.shape[1] for each in found)), np.int64)
+        for (_, _, where), own in zip(self._groups, found, strict=True):
+            out[:, where] = own.argmax(-1)
+        return out
 
     def _spread(self, groups: Sequence[Array]) -> Array:
         """Returns values of the options in the order of the logits, ``(B, logits)``."""
@@ -309,6 +342,9 @@ class _Gaussian:
         self._log_scale = layout.log_scale.numpy()
         self._mean, self._log_std = outputs[:, : layout.dims], outputs[:, layout.dims :]
         self._std = np.exp(self._log_std)
+
+    def pick(self, noise: Array | None) -> Array:
+        return self._mean if noise is None else self._mean + self._std * noise
 
     def _tails(self, z: Array, samples: Array) -> tuple[Array, Array, Array]:
         """Returns where a tail is meant, its sign of ``z``, and its log-probability."""

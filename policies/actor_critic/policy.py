@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from policies.actor_critic.options import NetworkOptions
 from rollout.api import (
+    Array,
     BridgeSpec,
     Columns,
     ColumnSpec,
@@ -27,6 +28,7 @@ from rollout.api import (
     option,
 )
 from rollout.errors import ConfigError
+from rollout.threads import set_product_threads
 
 log = logging.getLogger(__name__)
 
@@ -196,9 +198,11 @@ class ActorCriticPlayer:
 
     def __init__(self, network: ActorCritic, reads: Sequence[str]) -> None:
         self.network, self.version = network, 0
-        self._reads = tuple(reads)
+        self._reads, self._in_numpy = tuple(reads), network.in_numpy()
         network.eval()
         _accept_read_only()
+        if self._in_numpy is not None:
+            set_product_threads(1)  # of a few rows
 
     def load(self, weights: Mapping[str, Any], version: int) -> None:
         """Replaces the weights, as ``network.state_dict()`` gives them, arrays or tensors.
@@ -236,6 +240,18 @@ class ActorCriticPlayer:
         The noise depends on the episode's seed and the step, so an episode is played in the same
         way whatever slots share its batch.
         """
+        layout, noise = self.network.layout, None
+        if explore:
+            noise = gumbel_and_normal(memory[_SEED], memory[_STEP], layout.logits, layout.dims)
+        decided = self._by_torch if self._in_numpy is None else self._by_numpy
+        actions, extras, remembered = decided(observations, memory, noise)
+        remembered[_SEED], remembered[_STEP] = memory[_SEED], memory[_STEP] + 1
+        return Decision(actions, remembered, extras)
+
+    def _by_torch(
+        self, observations: Columns, memory: Columns, noise: Array | None
+    ) -> tuple[Columns, Columns, Columns]:
+        """Returns actions, their log-probabilities and values, and the network's memory."""
         import torch  # noqa: PLC0415 - see ``network``
 
         network, layout = self.network, self.network.layout
@@ -243,20 +259,30 @@ class ActorCriticPlayer:
             seen = {key: torch.from_numpy(observations[key]) for key in self._reads}
             kept = {key: torch.from_numpy(memory[key]) for key in network.memory_keys}
             outputs, value, after = network(seen, kept)
-            outputs, noise = outputs.float(), None
-            if explore:
-                noise = torch.from_numpy(
-                    gumbel_and_normal(memory[_SEED], memory[_STEP], layout.logits, layout.dims)
-                )
-            encoded = layout.pick(outputs, noise)
+            outputs = outputs.float()
+            encoded = layout.pick(outputs, None if noise is None else torch.from_numpy(noise))
             actions = layout.decode(encoded)
             if layout.dims:  # the log-probability is that of the recorded action
                 encoded = layout.encode(actions)
             logp = network.distribution(outputs).log_prob(encoded)
-        remembered: Columns = {key: array.numpy() for key, array in after.items()}
-        remembered[_SEED], remembered[_STEP] = memory[_SEED], memory[_STEP] + 1
         extras = {"logp": logp.numpy(), "value": value.float().numpy()}
-        return Decision(actions, remembered, extras)
+        return actions, extras, {key: array.numpy() for key, array in after.items()}
+
+    def _by_numpy(
+        self, observations: Columns, memory: Columns, noise: Array | None
+    ) -> tuple[Columns, Columns, Columns]:
+        """The same as ``_by_torch``, for a network that is also in NumPy: it has no memory."""
+        import torch  # noqa: PLC0415 - see ``network``
+
+        network, layout = self._in_numpy, self.network.layout
+        assert network is not None
+        outputs, value = network.forward(network.prepare(observations))
+        distribution = network.distribution(outputs)
+        encoded = distribution.pick(noise)
+        actions = layout.decode(torch.from_numpy(encoded))
+        if layout.dims:
+            encoded = layout.encode(actions).numpy()
+        return actions, {"logp": distribution.log_prob(encoded), "value": value}, {}
 
 
 def _given(options: Mapping[str, Any]) -> dict[str, Kind]:

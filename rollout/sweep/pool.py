@@ -16,6 +16,7 @@ from rollout.observe.run_files import modified
 from rollout.signals import Stop
 from rollout.sweep.plan import SweepRun
 from rollout.sweep.run import Trainer, work
+from rollout.threads import set_threads
 
 log = logging.getLogger(__name__)
 
@@ -221,9 +222,7 @@ def _stop_all(refs: Sequence[Any]) -> None:
 
 def _in_worker(run: SweepRun, trainer: Trainer) -> None:
     """Executes a run in a Ray worker, on one thread and with its own log."""
-    import torch  # noqa: PLC0415 - slow to import, and needed only here
-
-    torch.set_num_threads(1)
+    set_threads(1)
     run.folder.parent.mkdir(parents=True, exist_ok=True)
     with contextlib.ExitStack() as stack:
         file = stack.enter_context(_log_of(run).open("a", buffering=1, encoding="utf-8"))

@@ -13,6 +13,7 @@ from torch import Tensor
 from rollout.api import Array, Columns, Progress, StepLearner
 from rollout.config import PolicyConfig
 from rollout.data import Dataset
+from rollout.threads import set_threads
 from rollout.train.offline_config import OfflineConfig, divided, weight_of
 from rollout.train.recorded import Demonstrations, PartReader, StepColumns
 
@@ -59,7 +60,7 @@ class DatasetLearner:
         learners: int = 1,
         add: Callable[[list[Tensor]], None] | None = None,
     ) -> None:
-        torch.set_num_threads(config.threads or torch.get_num_threads())
+        set_threads(config.threads)
         self._config, self._rank, self._learners, self._add = config, rank, learners, add
         self._own = 0.0  # sum of the weights of the steps in this learner's share of a minibatch
         # An eighth for decoded rows that are read next; see ``PartReader``.

@@ -19,6 +19,7 @@ from rollout.models.examples import TrainingExample
 from rollout.models.local import decoded, folder_of
 from rollout.models.sections import Local
 from rollout.models.transformer import Prompt, Transformer
+from rollout.threads import set_threads
 
 
 @dataclass(frozen=True)
@@ -235,7 +236,7 @@ class LearnerSetup:
 
     def build(self, **shared: Any) -> LanguageLearner:
         """Returns a learner; ``shared`` as in ``LanguageLearner``."""
-        torch.set_num_threads(self.threads or torch.get_num_threads())
+        set_threads(self.threads)
         # A worker without a GPU of its own must not take that of another.
         device = "cpu" if shared and not self.gpu and self.model.device == "auto" else ""
         with torch.random.fork_rng(devices=[]):

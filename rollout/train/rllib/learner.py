@@ -18,6 +18,7 @@ from torch import Tensor
 from rollout.api import Learner, Progress
 from rollout.errors import RayUnavailable, no_exit
 from rollout.host.ray_watch import lost_after, require_ray
+from rollout.threads import set_threads
 from rollout.train.batch import env_steps
 from rollout.train.plan import TrainPlan
 
@@ -48,9 +49,7 @@ class ColumnLearner(TorchLearner):  # type: ignore[misc] # RLlib is untyped
         """Builds the module and the algorithm's learner."""
         quieten()
         plan: TrainPlan = self.config.env_config[PLAN]
-        threads = plan.config.learners.threads
-        if threads:
-            torch.set_num_threads(threads)
+        set_threads(plan.config.learners.threads)
         super().build()
         with no_exit(_ALGORITHM):
             self.core = plan.algorithm.learner(

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import ray
-import torch
 
 from rollout.api import Fragment, Loss, Start
 from rollout.api.fragment import Phase
@@ -21,6 +20,7 @@ from rollout.host.ray_fleet import RayFleet
 from rollout.host.ray_watch import lost, require_ray
 from rollout.host.schedule import Schedule
 from rollout.observe.hosts import HostTable
+from rollout.threads import set_threads
 from rollout.train.plan import TrainPlan
 from rollout.train.sampler import Sample, enough
 
@@ -35,7 +35,7 @@ class TrainingRunner(Watched):
     """Plays the share of the episodes that its number selects, in an actor."""
 
     def __init__(self, plan: TrainPlan, number: int) -> None:
-        torch.set_num_threads(1)  # many runners with many threads each slow one another down
+        set_threads(1)  # many runners with many threads each slow one another down
         self._plan, self._number = plan, number
         self._sampler = plan.sampler(number)
         self._guest: GameHost | None = None  # plays other episodes than those of the training

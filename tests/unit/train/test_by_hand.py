@@ -1,6 +1,7 @@
 """PPO's gradient and AdamW by hand, against autograd and torch."""
 
 import dataclasses
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from gymnasium import spaces
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from policies.actor_critic.policy import ActorCriticPolicy
+from policies.actor_critic.policy import ActorCriticPlayer, ActorCriticPolicy
 from rollout.train.gradients import FlatOptimizer, Optimizer
 from rollout.train.ppo.by_hand import backward
 from rollout.train.ppo.learner import PpoLearner
@@ -101,6 +102,32 @@ def test_it_is_the_gradient_of_autograd(
         assert found[key] == pytest.approx(float(figure), rel=1e-6, abs=1e-6), key
     for parameter, gradient in zip(network.parameters(), wanted, strict=True):
         torch.testing.assert_close(parameter.grad, gradient, rtol=1e-6, atol=1e-6)
+
+
+@given(
+    actions=st.sets(st.sampled_from(sorted(ACTIONS)), min_size=1).map(sorted),
+    explore=st.booleans(),
+    seed=st.integers(0, 99),
+)
+@settings(max_examples=30, deadline=None)
+def test_a_player_decides_in_numpy_as_in_torch(actions, explore, seed):
+    network = network_of(actions, hidden=(8,), seed=seed)
+    players = [ActorCriticPlayer(network, sorted(BOXES)) for _ in range(2)]
+    players[1]._in_numpy = None
+    rng = np.random.default_rng(seed)
+    seen = {k: rng.normal(size=(ROWS, *s.shape)).astype(np.float32) for k, s in BOXES.items()}
+    starts = [SimpleNamespace(seed=100 * seed + n) for n in range(ROWS)]
+    one, two = (
+        player.act(seen, player.initial_memory(starts), details=None, explore=explore)
+        for player in players
+    )
+    for key in actions:
+        np.testing.assert_allclose(one.actions[key], two.actions[key], rtol=1e-4, atol=1e-5)
+        assert one.actions[key].dtype == two.actions[key].dtype
+    for key in ("logp", "value"):
+        np.testing.assert_allclose(one.extras[key], two.extras[key], rtol=1e-4, atol=1e-4)
+        assert one.extras[key].dtype == np.float32
+    assert one.memory.keys() == two.memory.keys()
 
 
 def test_masked_choices_have_no_gradient():

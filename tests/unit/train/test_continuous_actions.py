@@ -313,7 +313,7 @@ def test_the_suite_passes_and_fragments_record_floats(continuous, memory):
 def test_a_continuous_bandit_is_learned(continuous, squashable):
     bridge, policy = PushBridge(squashable=squashable), small(hidden=(16,), continuous=continuous)
     algorithm = Ppo(
-        batch=512, minibatch=128, epochs=6, lr=0.03, schedule="constant", entropy=0.0, gamma=0.5
+        batch=512, minibatch=128, epochs=6, lr=0.015, schedule="constant", entropy=0.0, gamma=0.5
     )
     network = network_of(bridge, policy)
     learner = algorithm.learner(network, references={}, reduce_gradients=None)
