@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +27,7 @@ from bridges.gymnasium.making import (
     seed_space,
     version_of,
 )
+from bridges.gymnasium.vector import FEWEST, VectorInstance, limit_of, make_vector
 from rollout.api import (
     ACTION,
     OBSERVATION,
@@ -37,7 +39,9 @@ from rollout.api import (
     Resources,
     option,
 )
-from rollout.errors import ConfigError
+from rollout.errors import ConfigError, GameStartError, raise_signal
+
+log = logging.getLogger(__name__)
 
 RENDER = "render"
 """Key of the rendered picture that the option ``render`` adds to the observations."""
@@ -159,8 +163,15 @@ class GymnasiumBridge:
         width: int,
         timeout_s: float,
     ) -> Instance:
-        """Makes ``width`` games in this process; see ``rollout.api.Bridge``."""
+        """Makes ``width`` games in this process; see ``rollout.api.Bridge``.
+
+        A vector environment of many slots, if it plays the same episodes: see ``vector.why_not``.
+        """
         seen = self._probe()
+        if FEWEST <= width <= MAX_WIDTH:
+            if not seen.no_vector:
+                return self._launch_vector(seen, width)
+            log.info("%s plays in a loop, not as a vector environment: %s", self.id, seen.no_vector)
         games = launch_games(
             self.id, self._build(), width=width, max_width=MAX_WIDTH, timeout_s=timeout_s
         )
@@ -174,6 +185,26 @@ class GymnasiumBridge:
             options=tuple(self.factors),
         )
 
+    def _launch_vector(self, seen: Probe, width: int) -> Instance:
+        registered = find(self.id, self.imports)
+        try:
+            env = make_vector(registered, self.kwargs, width)
+        except (Exception, SystemExit) as error:
+            raise_signal(error)
+            raise GameStartError(
+                f"{self.id}: its vector environment of {width} games did not come up: "
+                f"{type(error).__name__}: {error}"
+            ) from error
+        return VectorInstance(
+            self.id,
+            env,
+            seen.observation,
+            seen.action,
+            width=width,
+            limit=limit_of(registered, self.kwargs),
+            check_bounds=self.check_bounds,
+        )
+
     def _build(self) -> functools.partial[gymnasium.Env[Any, Any]]:
         registered = find(self.id, self.imports)
         if self.render:
@@ -182,7 +213,9 @@ class GymnasiumBridge:
 
     def _probe(self) -> Probe:
         key = f"{self.id} {sorted(self.kwargs.items())} {self.imports} {self.render}"
-        return probe(key, find(self.id, self.imports), self._build())
+        single = self.render or self.factors or self.info_signals
+        kwargs = None if single else dict(self.kwargs)
+        return probe(f"{key} {not single}", find(self.id, self.imports), self._build(), kwargs)
 
 
 def _make_rendered(

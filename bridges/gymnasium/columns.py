@@ -25,6 +25,24 @@ from rollout.errors import GameCrashed, SpaceError
 greater_equal, less_equal = np.greater_equal, np.less_equal
 
 
+class WrongRows(GameCrashed):
+    """A vector environment returned another number of rows than it was made with."""
+
+
+def rows_of(value: Any, what: str, width: int, shape: Sequence[int] = ()) -> Array:
+    """Returns what a vector environment gave as an array ``(width, *shape)``.
+
+    Raises:
+        WrongRows: it has another number of rows.
+        GameCrashed: its rows have another shape.
+    """
+    array = np.asarray(value)
+    if array.shape == (width, *shape):
+        return array
+    kind = WrongRows if array.shape[:1] != (width,) else GameCrashed
+    raise kind(f"{what}: expected the shape {[width, *shape]}, got {list(array.shape)}")
+
+
 class ObservationColumns:
     """The observations of ``width`` games in buffers ``(width, ...)``.
 
@@ -66,6 +84,19 @@ class ObservationColumns:
         if self.details is not None:
             self.details[row] = {k: plain(v) for k, v in self._flat.details(value).items()}
 
+    def write_batch(self, value: Any, rows: Sequence[int] | None) -> None:
+        """Copies rows of a batch of observations; all if ``rows`` is None.
+
+        Raises:
+            WrongRows: it has another number of rows.
+            GameCrashed: its parts have other shapes or types than in the space.
+        """
+        for key, leaf in self._leaves.items():
+            part = value
+            for name in self._flat.paths[key]:
+                part = part[name]
+            leaf.write_batch(part, rows)
+
     def _check_all(self, rows: Sequence[int] | None = None) -> None:
         for leaf in self._limited:
             leaf.check(rows)
@@ -103,6 +134,15 @@ class _Leaf:
         else:
             self.column[row] = self._converted(value)
 
+    def write_batch(self, value: Any, rows: Sequence[int] | None) -> None:
+        batch = rows_of(value, f"observation {self.key!r}", len(self.column), self.shape)
+        if batch.dtype != self.dtype:
+            batch = self._cast(batch)
+        if rows is None:
+            self.column[...] = batch
+        else:
+            self.column[rows] = batch[rows]
+
     def _converted(self, value: Any) -> Array:
         """Returns a value of another type as an array of this column, if nothing is lost."""
         array = np.asarray(value)
@@ -111,6 +151,9 @@ class _Leaf:
                 f"observation {self.key!r}: expected the shape {list(self.shape)} of {self.space}, "
                 f"got {list(array.shape)}; the game breaks its own observation_space"
             )
+        return self._cast(array)
+
+    def _cast(self, array: Array) -> Array:
         number = array.dtype.kind in "iufb"
         converted = array.astype(self.dtype) if number else array
         # A float column rounds (most games compute in float64); other columns must represent it
@@ -187,6 +230,21 @@ class ActionReader:
             if isinstance(leaf, spaces.Discrete):
                 self._first, self._last = int(leaf.start), int(leaf.start) + int(leaf.n) - 1
                 self.read = self._read_discrete
+
+    def read_batch(self, columns: Mapping[str, Array], live: Sequence[int]) -> Any:
+        """Returns the actions of all slots as a vector environment takes them.
+
+        A slot that does not play gets the action of the first one that does.
+        """
+        rows = np.arange(self._width)
+        if len(live) != self._width:
+            rows[:] = live[0]
+            rows[live] = live
+        if self.read == self._read_discrete:
+            self.read(columns, live)  # checks the numbers
+        else:
+            check_columns(self._space, columns, (self._width,))
+        return self._flat.read(columns, rows)  # type: ignore[arg-type] # many rows, likewise
 
     def _column(self, columns: Mapping[str, Array]) -> Array:
         column = columns.get(self._key)

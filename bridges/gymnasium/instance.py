@@ -1,4 +1,4 @@
-"""The instance of every bridge in this package: a plain loop over games in this process."""
+"""The instance of the bridges in this package: a plain loop over games in this process."""
 
 from __future__ import annotations
 
@@ -67,15 +67,17 @@ class GymnasiumInstance:
         ticks_per_step: int = 1,
         check_bounds: bool = True,
         options: Sequence[str] = (),
+        width: int | None = None,
     ) -> None:
-        width = len(games)
+        width = len(games) if width is None else width
         self._name, self._width = name, width
         self._games: list[Any] = list(games)  # those with ``options`` accept them in ``reset``
         self._options = options
         self._steps = [game.step for game in games]
-        shown = ObservationColumns(observation, width, check_bounds=check_bounds)
+        self._shown = shown = ObservationColumns(observation, width, check_bounds=check_bounds)
         self._write, self._check, self._details = shown.write, shown.check, shown.details
-        self._read = ActionReader(action, width).read
+        self._reader = ActionReader(action, width)
+        self._read = self._reader.read
         self._facts: Callable[[Any, int], None] | None = facts.write if facts else None
         self._reward = np.zeros(width, np.float32)
         self._tick = np.zeros(width, np.int64)
@@ -100,7 +102,27 @@ class GymnasiumInstance:
             raise self._out_of_turn()
         rows = check_slots(self._name, self._width, slots, len(starts))
         begins = [self._beginning(start) for start in starts]
+        self._begin(rows, begins, deadline, timeout_s)
         frame = self._frame
+        frame.game_over[rows] = frame.game_truncated[rows] = False
+        frame.tick[rows] = 0
+        self._advance[rows] = self._ticks_per_step
+        self._unready.difference_update(rows)
+        self._live = sorted({*self._live, *rows})
+        if self._check is not None:
+            self._check(rows)
+        if self._details is not None:
+            frame.details = list(self._details)
+        return frame if rows == list(range(self._width)) else frame.take(rows)
+
+    def _begin(
+        self,
+        rows: Sequence[int],
+        begins: Sequence[dict[str, Any]],
+        deadline: float,
+        timeout_s: float,
+    ) -> None:
+        """Resets the games of some slots and writes what they show."""
         for number, (row, begin) in enumerate(zip(rows, begins, strict=True)):
             if number and time.monotonic() > deadline:
                 raise GameTimeout(
@@ -115,16 +137,6 @@ class GymnasiumInstance:
                     self._facts(info, row)
             except Exception as error:
                 raise self._crash("reset", row, error) from error
-            frame.game_over[row] = frame.game_truncated[row] = False
-            frame.tick[row] = 0
-            self._advance[row] = self._ticks_per_step
-        self._unready.difference_update(rows)
-        self._live = sorted({*self._live, *rows})
-        if self._check is not None:
-            self._check(rows)
-        if self._details is not None:
-            frame.details = list(self._details)
-        return frame if rows == list(range(self._width)) else frame.take(rows)
 
     def step(self, actions: Columns, *, timeout_s: float) -> Frame:
         """Plays one action in every slot that is not over; see ``rollout.api.Instance``."""
@@ -133,7 +145,22 @@ class GymnasiumInstance:
         live, frame = self._live, self._frame
         if not live:
             return frame
-        values = self._read(actions, live)
+        ended = self._play(actions, live)
+        np.add(self._tick, self._advance, self._tick)
+        if self._check is not None:
+            # Checking all rows at once is fast, but rows never written may be out of bounds.
+            self._check(live if self._unready else None)
+        if self._details is not None:
+            frame.details = list(self._details)  # a list that was returned before is not changed
+        if ended:
+            over = frame.game_over | frame.game_truncated
+            self._live = [row for row in live if not over[row]]
+            self._advance[over] = 0
+        return frame
+
+    def _play(self, actions: Columns, live: Sequence[int]) -> bool:
+        """Steps the live slots and writes what they show; returns whether an episode ended."""
+        values, frame = self._read(actions, live), self._frame
         steps, write, facts, reward = self._steps, self._write, self._facts, self._reward
         ended = False
         row = live[0]
@@ -149,16 +176,7 @@ class GymnasiumInstance:
                     ended = True
         except Exception as error:
             raise self._crash("step", row, error) from error
-        np.add(self._tick, self._advance, self._tick)
-        if self._check is not None:
-            # Checking all rows at once is fast, but rows never written may be out of bounds.
-            self._check(live if self._unready else None)
-        if self._details is not None:
-            frame.details = list(self._details)  # a list that was returned before is not changed
-        if ended:
-            self._live = [i for i in live if not (frame.game_over[i] or frame.game_truncated[i])]
-            self._advance[frame.game_over | frame.game_truncated] = 0
-        return frame
+        return ended
 
     def close(self) -> None:
         """Closes every game. Idempotent; never raises."""

@@ -19,6 +19,7 @@ from gymnasium.envs.registration import load_env_creator
 from gymnasium.wrappers import FrameStackObservation
 
 from bridges.gymnasium.instance import SEED, Game, close_games
+from bridges.gymnasium.vector import why_not
 from rollout.api import ACTION, ColumnSpec, Factor, FlatSpace, StateSpace, flatten_space, probing
 from rollout.errors import (
     ConfigError,
@@ -39,6 +40,8 @@ REGISTERED_BY = {"ALE/": "ale_py", "MiniGrid-": "minigrid", "BabyAI-": "minigrid
 EXTRAS = {"ale_py": "atari", "crafter": "crafter", "minigrid": "minigrid"}
 """Modules that register the ids with these prefixes when they are imported."""
 
+NO_VECTOR = "the options are those of single games"
+
 REWARD_SPEC = ColumnSpec("float32", doc="the game's own reward of the step; 0 at the reset")
 
 
@@ -54,6 +57,7 @@ class Probe:
         actions: the names of its actions, if it has ``get_action_meanings`` (as Atari) or an
             enumeration ``actions`` (as MiniGrid).
         stacked: whether the observation is that of ``FrameStackObservation``.
+        no_vector: why a vector environment cannot be played in its place; empty if it can.
     """
 
     observation: FlatSpace
@@ -62,6 +66,7 @@ class Probe:
     reproducible: bool
     actions: tuple[str, ...] = ()
     stacked: bool = False
+    no_vector: str = NO_VECTOR
 
 
 def check_at_least(name: str, value: object, least: float) -> None:
@@ -199,8 +204,15 @@ def probe(
     key: str,
     spec: gymnasium.envs.registration.EnvSpec,
     build: Callable[[], gymnasium.Env[Any, Any]],
+    kwargs: Mapping[str, Any] | None = None,
 ) -> Probe:
     """Returns the properties of one made game; cached per process under ``key``.
+
+    Args:
+        key: a text that is the same only for equal games.
+        spec: registration of the id.
+        build: makes the game.
+        kwargs: keyword arguments of its vector environment; None if it must not be played.
 
     Raises:
         ConfigError: it cannot be made with these options.
@@ -210,17 +222,19 @@ def probe(
     if key not in _PROBES:
         if not probing.supervised:
             with contextlib.suppress(probing.NotImportable):
-                _PROBES[key] = probing.probe_in_subprocess(spec.id, _made, spec, build)
+                _PROBES[key] = probing.probe_in_subprocess(spec.id, _made, spec, build, kwargs)
                 return _PROBES[key]
         # Registered by the main script, or the game has a process of its own already.
-        games = _made(spec, build)
+        games = _made(spec, build, kwargs)
         _PROBES[key] = next(games)
         next(games, None)
     return _PROBES[key]
 
 
 def _made(
-    spec: gymnasium.envs.registration.EnvSpec, build: Callable[[], gymnasium.Env[Any, Any]]
+    spec: gymnasium.envs.registration.EnvSpec,
+    build: Callable[[], gymnasium.Env[Any, Any]],
+    kwargs: Mapping[str, Any] | None,
 ) -> Iterator[Probe]:
     """Makes a game, yields its properties, and closes it."""
     try:
@@ -234,13 +248,16 @@ def _made(
         ) from error
     try:
         fps = env.metadata.get("render_fps")
+        observation = flatten_space(env.observation_space)
+        action = flatten_space(env.action_space, ACTION, text_columns=True)
         yield Probe(
-            flatten_space(env.observation_space),
-            flatten_space(env.action_space, ACTION, text_columns=True),
+            observation,
+            action,
             float(fps) if fps else None,
             not spec.nondeterministic,
             _action_names(env.unwrapped),
             _is_stacked(env),
+            NO_VECTOR if kwargs is None else why_not(spec, kwargs, env, observation, action),
         )
     finally:
         close_games([env])
