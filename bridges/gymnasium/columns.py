@@ -236,14 +236,14 @@ class ActionReader:
 
         A slot that does not play gets the action of the first one that does.
         """
-        rows = np.arange(self._width)
-        if len(live) != self._width:
-            rows[:] = live[0]
-            rows[live] = live
         if self.read == self._read_discrete:
             self.read(columns, live)  # checks the numbers
+            if len(live) == self._width:
+                return columns[self._key].copy()
         else:
             check_columns(self._space, columns, (self._width,))
+        rows = np.full(self._width, live[0])
+        rows[live] = live
         return self._flat.read(columns, rows)  # type: ignore[arg-type] # many rows, likewise
 
     def _column(self, columns: Mapping[str, Array]) -> Array:
