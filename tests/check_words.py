@@ -19,8 +19,9 @@ _GAP = r"(?:\s+(?:#:?\s*|//\s*|\*\s*|\|\s*)?|_)"
 
 
 class Word(NamedTuple):
-    """A retired word, what to write instead, and the paths that may use it."""
+    """A retired word, its longest part, what to write instead, and the paths that may use it."""
 
+    part: str
     pattern: re.Pattern
     instead: str
     allowed: tuple[str, ...]
@@ -33,13 +34,15 @@ def retired(table):
         for word in words.replace("`", "").split(","):
             parts = [re.escape(part).replace(r"\*", "[a-z]*") for part in word.split()]
             pattern = re.compile(rf"(?<![a-z]){_GAP.join(parts)}(?![a-z])", re.IGNORECASE)
-            yield Word(pattern, instead, tuple(allowed.replace(",", " ").split()))
+            part = max(re.split(r"[\s*]", word.lower()), key=len)
+            yield Word(part, pattern, instead, tuple(allowed.replace(",", " ").split()))
 
 
 def findings(name, text, words):
     """A message for every retired word in a text."""
+    lower = text.lower()  # many times as fast to search as the pattern is
     for word in words:
-        if not name.startswith(word.allowed or ("\0",)):
+        if word.part in lower and not name.startswith(word.allowed or ("\0",)):
             for match in word.pattern.finditer(text):
                 line = text.count("\n", 0, match.start()) + 1
                 said = " ".join(match[0].split())

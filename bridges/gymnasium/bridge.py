@@ -7,7 +7,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import gymnasium
 import numpy as np
@@ -225,7 +225,8 @@ def _make_rendered(
     if "rgb_array" not in env.metadata.get("render_modes", ()):
         env.close()
         raise ConfigError(f"render: {registered.id} draws no pictures; set it to false")
-    return AddRenderObservation(env, render_only=False, render_key=RENDER, obs_key=OBSERVATION)
+    env = AddRenderObservation(env, render_only=False, render_key=RENDER, obs_key=OBSERVATION)
+    return cast(gymnasium.Env[Any, Any], env)
 
 
 class _InfoFacts:
