@@ -5,6 +5,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from pkgutil import resolve_name
 
 import pytest
 import yaml
@@ -12,6 +13,8 @@ import yaml
 pytest.importorskip("transformers", reason="the extra vlm is not installed")
 pytest.importorskip("minigrid", reason="the extra minigrid is not installed")
 
+from rollout.cli import main
+from rollout.commands.gamut import COMMANDS
 from rollout.data import Dataset
 from rollout.data.calls import Calls
 from rollout.observe.metrics import read_metrics
@@ -45,15 +48,12 @@ def command(name, folder, config):
 
 
 def run(name, folder, config, *more):
-    done = subprocess.run(
-        [*command(name, folder, config), *more],
-        *(),
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=folder,
-    )
-    assert done.returncode == 0, done.stderr
+    """Runs a command in this process, which imports what it needs once for all."""
+    of = COMMANDS[name]
+    chosen = resolve_name(of.chosen) if of.chosen else None
+    argv = [*command(name, folder, config)[2:], *more]
+    job, model = resolve_name(of.main), resolve_name(of.config)
+    assert main(job, model, of.doc, argv, chosen=chosen) == 0
     return json.loads((Path(config["output"]) / "summary.json").read_text())
 
 
@@ -67,6 +67,7 @@ def records(tmp_path_factory):
         "policy": "oracle",
         "state_set": STATES,
         "episodes": 24,
+        "actors": 0,
         "width": 8,
     }
     run("collect", folder, config)
