@@ -34,6 +34,7 @@ _CHECKED = frozenset(
     )
 )
 _LINE = 1
+_DEEPEST, _LONGEST_TEXT = 64, 1000  # of constants; deeper ones are left to the sandbox
 
 
 class Rule(BaseModel):
@@ -43,6 +44,7 @@ class Rule(BaseModel):
 
     why: str
     names: frozenset[str] = frozenset()
+    absent: frozenset[str] = frozenset()
     members: frozenset[str] = frozenset()
     bot: frozenset[str] = frozenset()
     texts: frozenset[str] = frozenset()
@@ -90,7 +92,7 @@ def rules() -> Mapping[str, Rule]:
 def _subjects() -> tuple[frozenset[str], frozenset[str], frozenset[str]]:
     """Returns the variables, properties and functions that any rule is about."""
     every = list(rules().values())
-    names = frozenset[str]().union(*(rule.names for rule in every))
+    names = frozenset[str]().union(*(rule.names | rule.absent for rule in every))
     members = frozenset[str]().union(*(rule.members | rule.bot for rule in every))
     called = frozenset[str]().union(*(rule.texts | set(rule.limits) for rule in every))
     return names, members, called
@@ -155,7 +157,7 @@ def _parse(text: str) -> Any:
             f"extra vlm: pip install 'gamut[vlm]'"
         ) from error
     language = tree_sitter.Language(tree_sitter_javascript.language())
-    tree = tree_sitter.Parser(language).parse(text.encode())
+    tree = tree_sitter.Parser(language).parse(text.encode(errors="replace"))
     return tree.root_node
 
 
@@ -203,19 +205,24 @@ class _Checker:
         reach: greatest distance of a search.
         constants: values of variables that are set once, by name.
         agents: variables that are the agent.
+        declared: functions and variables that it declares.
     """
 
     reach: int
     constants: dict[str, Any] = field(default_factory=dict)
     agents: set[str] = field(default_factory=lambda: {"bot"})
+    declared: set[str] = field(default_factory=set)
 
     def learn(self, root: Any) -> None:
         """Collects constants, and other names of the agent."""
         seen: set[str] = set()
         for node in _walk(root):
+            name = node.child_by_field_name("name")
+            if name is not None and node.type in ("variable_declarator", "function_declaration"):
+                self.declared.add(_decoded(_text(name)))
             if node.type not in ("variable_declarator", "assignment_expression"):
                 continue
-            name = node.child_by_field_name("name") or node.child_by_field_name("left")
+            name = name or node.child_by_field_name("left")
             value = node.child_by_field_name("value") or node.child_by_field_name("right")
             if name is None or value is None or name.type != "identifier":
                 continue
@@ -250,7 +257,8 @@ class _Checker:
     def _breaks(self, node: Any, rule: Rule) -> bool:
         kind = node.type
         if kind in _NAMED:
-            return _decoded(_text(node)) in rule.names
+            name = _decoded(_text(node))
+            return name in rule.names or (name in rule.absent and name not in self.declared)
         if kind in ("member_expression", "subscript_expression"):
             return self._breaks_by_member(node, rule)
         if kind in ("pair_pattern", "shorthand_property_identifier_pattern"):
@@ -258,9 +266,8 @@ class _Checker:
             return self._key(key) in rule.members | rule.bot
         if kind in ("import", "import_statement"):
             return rule.imports
-        if kind == "string" and node.parent.type in ("arguments", "array", "pair"):
-            said = node.parent.type == "arguments" and _is_speech(node.parent)
-            return not said and self.value(node) in rule.members
+        if kind == "string":
+            return self.value(node) in rule.members and _is_passed(node)
         return kind == "call_expression" and self._breaks_by_call(node, rule)
 
     def _breaks_by_member(self, node: Any, rule: Rule) -> bool:
@@ -292,7 +299,7 @@ class _Checker:
             return False
         values = [each for each in given.children if each.is_named and each.type != "comment"]
         if called in rule.texts:
-            return any(self._beginning(each).lstrip().startswith(rule.begins) for each in values)
+            return any(self._beginning(each).startswith(rule.begins) for each in values)
         most = rule.limits.get(called)
         if most is None:
             return False
@@ -318,69 +325,80 @@ class _Checker:
         return number > limit
 
     def _beginning(self, node: Any) -> str:
-        """Returns how a text begins, as far as the program's text says."""
-        value = self.value(node)
-        if value is not None:
-            return str(value)
-        if node.type == "template_string":
-            first = node.children[1]
-            return (
-                _decoded(_text(first)) if first.type == "string_fragment" else self._inside(first)
-            )
-        if node.type == "binary_expression":
-            return self._beginning(node.child_by_field_name("left"))
-        if node.type == "parenthesized_expression":
-            return self._beginning(node.children[1])
-        if node.type == "call_expression":  # '/give'.concat(...), '/give'.trim()
-            function = node.child_by_field_name("function")
-            owner = function.child_by_field_name("object") if function is not None else None
-            return self._beginning(owner) if owner is not None else ""
+        """Returns how a text begins, as far as the program's text says: its first part."""
+        left = [node]
+        while left:
+            node = left.pop()
+            parts = _parts(node)
+            left += reversed(parts)
+            if not parts:
+                of_template = node.type in ("string_fragment", "escape_sequence")
+                text = _decoded(_text(node)) if of_template else str(self.value(node) or "")
+                if text.lstrip() or not (of_template or node.type.endswith("string")):
+                    return text.lstrip()
         return ""
 
-    def _inside(self, node: Any) -> str:
-        if node.type != "template_substitution":
-            return ""
-        return self._beginning(node.children[1])
+    def value(self, node: Any, depth: int = 0) -> Any:
+        """Returns the value of a constant expression; None if it is not constant, or deep.
 
-    def value(self, node: Any) -> Any:
-        """Returns the value of a constant expression; None if it is not constant."""
-        kind = node.type
+        Of a long text it is the beginning.
+        """
+        kind = node.type if depth <= _DEEPEST else ""
         if kind == "string" or (kind == "template_string" and _is_constant(node)):
             return _decoded(_text(node)[1:-1])
         if kind == "identifier":
             name = _decoded(_text(node))
             return float("inf") if name == "Infinity" else self.constants.get(name)
         if kind == "parenthesized_expression":
-            return self.value(node.children[1])
+            return self.value(node.children[1], depth + 1)
         if kind == "binary_expression":
-            return self._combined(node)
+            return self._combined(node, depth + 1)
         return _number(_text(node)) if kind == "number" else None
 
-    def _combined(self, node: Any) -> Any:
+    def _combined(self, node: Any, depth: int) -> Any:
         """Returns a sum or product of constants; texts are joined."""
         left = node.child_by_field_name("left")
         right = node.child_by_field_name("right")
-        one, other = self.value(left), self.value(right)
-        if one is None or other is None:
+        one = self.value(left, depth)
+        other = None if one is None else self.value(right, depth)
+        if other is None:
             return None
         operator = _text(node.child_by_field_name("operator"))
         if operator == "+" and (isinstance(one, str) or isinstance(other, str)):
-            return f"{one}{other}"
+            return f"{one}{other}"[:_LONGEST_TEXT]
         if operator in ("+", "*") and not isinstance(one, str) and not isinstance(other, str):
             return one + other if operator == "+" else one * other
         return None
+
+
+def _parts(node: Any) -> list[Any]:
+    """Returns what the text of an expression is made of, from its beginning on."""
+    if node.type == "template_string" and not _is_constant(node):
+        return [each for each in node.children if each.is_named]
+    if node.type in ("template_substitution", "parenthesized_expression"):
+        return [node.children[1]]
+    if node.type == "binary_expression" and _text(node.child_by_field_name("operator")) == "+":
+        return [node.child_by_field_name("left"), node.child_by_field_name("right")]
+    if node.type == "call_expression":  # '/give'.concat(...), '/give'.trim()
+        function = node.child_by_field_name("function")
+        owner = function.child_by_field_name("object") if function is not None else None
+        return [] if owner is None else [owner]
+    return []
 
 
 def _is_constant(template: Any) -> bool:
     return all(each.type != "template_substitution" for each in template.children)
 
 
-def _is_speech(arguments: Any) -> bool:
-    """Returns whether these are the arguments of a function that says or prints something."""
-    function = arguments.parent.child_by_field_name("function")
+def _is_passed(string: Any) -> bool:
+    """Returns whether a text is passed on, other than to a function that says or prints it."""
+    around = string.parent
+    if around.type != "arguments":
+        return around.type in ("array", "pair")
+    function = around.parent.child_by_field_name("function")
     name = function.child_by_field_name("property") if function is not None else None
     said: Sequence[str] = ("chat", "whisper", "log", "warn", "error", "Error")
-    return name is not None and _text(name) in said
+    return name is None or _text(name) not in said
 
 
 def _number(text: str) -> float | None:
@@ -389,3 +407,5 @@ def _number(text: str) -> float | None:
         return float(digits) if "e" in digits.lower() or "." in digits else float(int(digits, 0))
     except ValueError:
         return None
+    except OverflowError:
+        return float("inf")

@@ -48,6 +48,7 @@ def test_a_command_that_a_model_says_loses_what_makes_it_one():
         "const near = bot.findBlocks({ matching: 'stone', maxDistance: 64, count: 256 });",
         "bot.chat(`I have ${1} / 2 of it, see a/b`); bot.chat('prototype done');",
         "const seeds = bot.inventory.count('wheat_seeds'); await bot.waitForTicks(seeds);",
+        "async function fetch(item) { await bot.dig(item); } await fetch(1);",
         "const cow = bot.nearestEntity((e) => e.name === 'cow'); if (cow) bot.attack(cow);",
     ],
 )
@@ -68,3 +69,33 @@ def test_what_the_sandbox_refuses_is_a_violation_of_its_rule():
     event = {"type": "violation", "rule": "bulk_scan", "evidence": "maxDistance 999"}
     assert [v.layer for v in violations_in({"trace": [{"type": "dug"}, event]})] == ["server"]
     assert violations_in({"code_info": {"code_error": {"error_message": "no path"}}}) == []
+
+
+_LONG = 3000
+
+
+@pytest.mark.parametrize(
+    ("code", "rules"),
+    [
+        ("const a = '\ud800'; bot.chat(a);", []),
+        (f"bot.chat({'+'.join(['a'] * _LONG)});", []),
+        (
+            f"bot.chat({'+'.join(['a', *['b'] * _LONG])} + `/give`);".replace("a+", "'/'+"),
+            ["operator_command"],
+        ),
+        (f"const a = {'(' * _LONG}1{')' * _LONG};", []),
+        ("const a0 = 'xxxxxxxx';" + "".join(f"const a{n + 1}=a{n}+a{n};" for n in range(99)), []),
+        (f"bot.findBlock({{matching: 'x', maxDistance: 0x{'f' * 400}}});", ["bulk_scan"]),
+        (f"bot.chat('a'{'.concat(1)' * _LONG});", []),
+        (f"bot.chat({'`${' * _LONG}1{'}`' * _LONG});", []),
+        (
+            "".join(f"const p{n} = bot;" for n in range(_LONG)) + f"p{_LONG - 1}.world;",
+            ["global_map"],
+        ),
+        ("require('fs');", ["host_access"]),
+    ],
+    ids=range(10),
+)
+def test_programs_of_any_form_are_read_in_bounded_time(code, rules):
+    found = [violation.rule for violation in check_program(code)]
+    assert found == rules
