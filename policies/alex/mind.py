@@ -9,6 +9,7 @@ from typing import Any, Literal, TypeAlias, TypeVar
 from pydantic import Field
 
 from policies.companion.asking import RoleClient
+from policies.companion.guard import violations_in
 from policies.companion.memory import Memory
 from policies.companion.observing import heard
 from policies.companion.schemas import Code, Name, Provenance, Record, Scope, Text
@@ -247,6 +248,8 @@ class Thinking:
     def step(self, turn: Turn) -> _Asking[Action]:
         """Yields requests, receives their calls, and returns the action of the step."""
         self._perceive(turn)
+        if broken := violations_in(turn.details):
+            turn.tell("refused", violations=[each.as_json() for each in broken])
         running = bool(turn.code_info.get("is_running"))
         for name, so_far in (("programs", turn.mind.programs), ("episode_calls", turn.mind.calls)):
             most = getattr(self._limits, name)

@@ -59,12 +59,12 @@ class Game:
         self.policy, self.world = Alex(thinking, pictures, self.model), s.World()
         self.memory = self.policy.initial_memory([Start(s.SPEC.state_space.state(0), 7)])
 
-    def step(self, *, running=False, error="", ticks=20, events=()):
+    def step(self, *, running=False, error="", ticks=20, events=(), trace=()):
         """Plays a step; returns the roles that were asked, whether it is new, and the telemetry."""
         before = len(self.model.asked)
         info = {"is_running": running, "code_tick": ticks, "last_code": "x", "logs": []}
         info["code_error"] = {"error_type": "TypeError", "error_message": error} if error else {}
-        self.world.more = {"code_info": info}
+        self.world.more = {"code_info": info, "trace": list(trace)}
         details = self.world.details()
         details["event"] = [*details["event"], *events]
         observations = {"rgb": np.zeros((1, 32, 32, 3), np.uint8)}
@@ -208,3 +208,14 @@ def test_what_does_not_fit_is_refused():
         AlexPolicy(**OPTIONS).build(
             MineflayerBridge(actions="code", observe=("code_state",)).spec, s.TASK, seed=0
         )
+
+
+def test_what_the_server_refuses_is_told_and_alex_goes_on():
+    game = Game()
+    game.step()
+    broken = {"type": "violation", "rule": "protocol_access", "evidence": "set_creative_slot {}"}
+    _, _, told = game.step(trace=[broken])
+    [violation] = next(each["violations"] for each in told if each["kind"] == "refused")
+    assert (violation["layer"], violation["rule"]) == ("server", "protocol_access")
+    assert violation["why"]
+    assert not game.stop

@@ -81,6 +81,7 @@ function follow(world) {
   on('tossed', (trace, { player, item, count }) => trace.add('tossed', { item, count,
     position: exact(player.position), yaw: round(yawOf(player)) }));
   on('eat', (trace, { item }) => trace.add('ate', { item }));
+  on('forbidden', (trace, { rule, evidence }) => trace.add('violation', { rule, evidence }));
   on('trampled', (trace, { cell: position }) => trace.add('trampled', { position }));
   serv.on('gamut:picked', (said) => picked(world, said));
   serv.on('gamut:hurt', ({ victim, by }) => {

@@ -7,7 +7,7 @@
  * run(agent, args)}; entries that take ticks have `async: true`, `ticks` (after which
  * they fail) and run(agent, args, signal) returning a promise; of those with `inTurn: true` one is
  * in progress at a time. Arguments arrive checked (check.js),
- * results leave as JSON. What programs see as `bot`, `mcData`, ... is built on it in guest/*.js.
+ * results leave as JSON. A search beyond the limits of an entry with `scans: true` is a violation in the trace. What programs see as `bot`, `mcData`, ... is built on it in guest/*.js.
  */
 const { coordinates, hears } = require('./api_shared');
 const walk = require('./api_walk');

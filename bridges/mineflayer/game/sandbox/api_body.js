@@ -44,7 +44,7 @@ function mayTalk(agent) {
 function chat(agent, [text], sandbox) {
   const line = text.replace(/[\r\n§]+/g, ' ').trim();
   if (line.startsWith('/')) {
-    agent.trace?.add('violation', { rule: 'operator command', evidence: line });
+    agent.trace?.add('violation', { rule: 'operator_command', evidence: line });
     throw new ArgumentError(`bot.chat: commands are not allowed to agents: ${line.split(' ')[0]}`);
   }
   if (!line) return;

@@ -148,12 +148,12 @@ module.exports = [
   },
   {
     name: 'findBlocks', doc: 'cells of blocks the senses allow, nearest first; air at most 16 blocks away', args: [FIND],
-    returns: '[[x, y, z]]', cost: 40, run: findBlocks,
+    returns: '[[x, y, z]]', cost: 40, run: findBlocks, scans: true,
     work: ([query]) => workOf(query)
   },
   {
     name: 'entities', doc: 'entities the senses allow, nearest first', args: [NEAR], returns: '[Entity]',
-    cost: 5, run: visibleEntities
+    cost: 5, run: visibleEntities, scans: true
   },
   {
     name: 'entity', doc: 'one entity by its number; null when gone or out of sight',

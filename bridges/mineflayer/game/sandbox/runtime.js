@@ -67,6 +67,12 @@ function limitsOf(code = {}, ticksPerStep = DEFAULTS.ticksPerStep) {
   return limits;
 }
 
+/** Whether a search asks for more than its limits; a count of 0 is merely wrong. */
+function scansTooMuch(entry, text) {
+  const given = JSON.parse(text)[0] ?? {};
+  return Object.entries(entry.args[0].fields).some(([key, { max }]) => given[key] > max);
+}
+
 class Sandbox {
   /**
    * @param {{agent: object, api: object, memoryMb?: number, fuel?: number, calls?: number,
@@ -325,8 +331,8 @@ class Sandbox {
     } catch (error) {
       // Composing an error (nearest names) costs more than most replies.
       this.spent += REFUSAL_COST;
-      if (op === 'findBlocks' && /\b(maxDistance|count): expected/.test(error.message)) {
-        this.agent.trace?.add('violation', { rule: 'bulk scan', evidence: error.message });
+      if (this.api.entries.get(op)?.scans && scansTooMuch(this.api.entries.get(op), text)) {
+        this.agent.trace?.add('violation', { rule: 'bulk_scan', evidence: error.message });
       }
       return JSON.stringify({ error: errorPair(error) });
     }

@@ -6,7 +6,8 @@
  * the console at the spawn; it returns the game's answer and throws a UserError, in the game's
  * words, where nothing could be done. A command whose result is there already has succeeded.
  *
- * Players have no commands at all.
+ * Players have no commands at all. `gamut:forbidden` tells what a client sends that only operators and
+ * players in creative mode may, whatever became of it.
  */
 
 const { UserError } = require('flying-squid');
@@ -73,4 +74,20 @@ function server(serv) {
   }
 }
 
-module.exports = { name, server, sourceOf };
+/** Packets of operators and of creative mode. */
+const FORBIDDEN = ['set_creative_slot', 'update_command_block', 'update_command_block_minecart', 'update_structure_block',
+  'update_jigsaw_block', 'generate_structure', 'query_block_nbt', 'query_entity_nbt', 'set_difficulty', 'lock_difficulty',
+  'spectate'];
+
+function player(player, serv) {
+  const tell = (rule, evidence) => serv.emit('gamut:forbidden', { player, rule, evidence: evidence.slice(0, 256) });
+  for (const packet of FORBIDDEN) {
+    player._client.on(packet, (sent) => {
+      if (player.gameMode !== 1) tell('protocol_access', `${packet} ${JSON.stringify(sent)}`);
+    });
+  }
+  player._client.on('chat', ({ message = '' } = {}) => { if (message.startsWith('/')) tell('operator_command', message); });
+  player._client.on('tab_complete', ({ text = '' } = {}) => { if (text.startsWith('/')) tell('operator_command', text); });
+}
+
+module.exports = { name, player, server, sourceOf };

@@ -271,15 +271,20 @@ test('a command in the chat and a scan beyond the limits are refused, and the tr
   await play(world, RESUME, 2);
   const trace = () => look(world).details.trace;
   assert.deepStrictEqual(trace().map(({ type, rule, evidence }) => [type, rule, evidence]),
-    [['violation', 'operator command', '/give @s diamond \u{1F48E}']]);
+    [['violation', 'operator_command', '/give @s diamond \u{1F48E}']]);
   assert.strictEqual(countOf(world, 'diamond'), 0);
   for (const limits of ['maxDistance: 500', 'count: 9999']) {
     await play(world, NEW(`try { bot.findBlocks({ matching: 'stone', ${limits} }); } catch {}`));
     await play(world, RESUME, 2);
     const [{ type, rule, evidence }] = trace();
-    assert.deepStrictEqual([type, rule], ['violation', 'bulk scan']);
+    assert.deepStrictEqual([type, rule], ['violation', 'bulk_scan']);
     assert.match(evidence, /expected a.*number/);
   }
+  await play(world, NEW(`for (const o of [{ count: 0 }, { maxDistance: -1 }, { maxDistance: '9' }]) {
+    try { bot.findBlocks({ matching: 'stone', ...o }); } catch {}
+  }`));
+  await play(world, RESUME, 2);
+  assert.deepStrictEqual(trace(), [], 'a search that is merely wrong is no violation');
   world.close();
 });
 

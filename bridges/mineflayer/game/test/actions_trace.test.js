@@ -217,3 +217,22 @@ test('a scripted player looks, waits for chat and items, hands over, hits, and a
   assert.strictEqual(world.players.at(-1).op, false);
   world.close();
 });
+
+test('packets of operators and of creative mode are refused, and are violations', async () => {
+  const world = await begin();
+  const [bot] = world.bots;
+  traceOf(world);
+  const sent = [['chat', { message: '/give @s diamond' }], ['tab_complete', { transactionId: 1, text: '/se' }],
+    ['set_creative_slot', { slot: 36, item: { present: false } }],
+    ['query_block_nbt', { transactionId: 1, location: at(world, 0, 0, 0) }]];
+  for (const [packet, fields] of sent) world.run(() => bot._client.write(packet, fields));
+  await world.step(2);
+  assert.deepStrictEqual(own(world).map(({ type, rule, evidence }) => [type, rule, evidence.split(' ')[0]]), [
+    ['violation', 'operator_command', '/give'], ['violation', 'operator_command', '/se'],
+    ['violation', 'protocol_access', 'set_creative_slot'], ['violation', 'protocol_access', 'query_block_nbt']]);
+  assert.deepStrictEqual(bot.inventory.items(), []);
+  world.run(() => bot._client.write('chat', { message: 'I/O is fine' }));
+  await world.step(2);
+  assert.deepStrictEqual(own(world).map(({ type }) => type), ['chat']);
+  world.close();
+});
