@@ -182,6 +182,10 @@ class RunConfig(Section):
     wandb: WandbConfig = key(WandbConfig, "Mirroring of metrics.")
     log: LogConfig = key(LogConfig, "Log output.")
 
+    def left_open(self) -> list[str]:
+        """Returns the keys whose values the program chooses; a resumed run keeps its own."""
+        return [key for key in self.chosen if getattr(self, key) is None]
+
 
 class HostingConfig(RunConfig):
     """Base of the configurations of runs that play games."""

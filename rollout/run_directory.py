@@ -331,7 +331,7 @@ def as_begun(config: _C, *, resume: bool) -> _C:
     A key whose null leaves the choice to the program (``RunConfig.chosen``) may have got its value
     from keys that have changed since, such as the number of episodes.
     """
-    left = [k for k in config.chosen if getattr(config, k) is None]
+    left = config.left_open()
     if not resume or not left:
         return config
     try:

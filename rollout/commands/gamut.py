@@ -63,8 +63,13 @@ COMMANDS: Mapping[str, Command] = {
         *("rollout.sweep.sweep:sweep", "rollout.sweep.config:SweepConfig"),
     ),
     "tune": Command(
-        "Searches for training settings by grid, random search or ASHA.",
+        "Searches for training settings by grid, random search or ASHA; gamut tune speed finds the "
+        "fastest sizes.",
         *("rollout.train.search:search", "rollout.train.search_config:SearchConfig"),
+    ),
+    "profile": Command(
+        "Shows where a training in one process spends its time, in a table and a flame graph.",
+        *("rollout.train.profiling:profile", "rollout.train.config:TrainConfig"),
     ),
     "dataset": Command(
         "Describes, checks, repairs, exports and imports datasets, and replays episodes.",
@@ -108,8 +113,13 @@ FLAGS: Mapping[tuple[str, str], Command] = {
         "Judges recorded episodes again by the evaluator of their task.",
         "rollout.commands.judge_again:main",
     ),
+    ("tune", "speed"): Command(
+        "Finds the sizes with which a training is fastest on this machine, and writes a "
+        "configuration.",
+        *("rollout.train.speed:tune", "rollout.train.config:TrainConfig"),
+    ),
 }
-"""Commands that are chosen by a flag of another one."""
+"""Commands that are chosen by a flag, or the first argument, of another one."""
 
 
 RENAMED: Mapping[str, str] = {"clone": "train --set algorithm=bc"}
@@ -146,8 +156,12 @@ def run(name: str) -> NoReturn:
 
     The caller has installed the handlers of ``rollout.early``.
     """
-    flags = (flag.partition("=")[0] for flag in sys.argv)
+    flags = [flag.partition("=")[0] for flag in sys.argv[1:] if flag.startswith("-")]
     command = next((FLAGS[name, flag] for flag in flags if (name, flag) in FLAGS), COMMANDS[name])
+    word = "".join(sys.argv[1:2])
+    if (name, word) in FLAGS and word not in flags:
+        command = FLAGS[name, sys.argv.pop(1)]
+        sys.argv[0] += f" {word}"
     if command.config and not {"-h", "--help"} & set(sys.argv):
         # In the form of a log record; logging itself takes part of the time.
         _write(f"{time.strftime('%H:%M:%S')} INFO {name}: loading modules\n")

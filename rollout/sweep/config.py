@@ -54,6 +54,8 @@ class AnyAlgorithmConfig(AlgorithmConfig):
 class TemplateConfig(TrainConfig):
     """The configuration shared by all training runs; the sweep sets the rest for each run."""
 
+    of_many_runs: ClassVar[bool] = True
+
     algorithm: AnyAlgorithmConfig = key(
         lambda: AnyAlgorithmConfig(name="ppo"),
         "How it learns; with demonstrations bc, marwil or iql.",

@@ -20,7 +20,7 @@ from rollout.train.offline_config import ActionAlgorithmConfig, OfflineConfig
 DEMONSTRATIONS = "demonstrations"
 """Folder of a sweep: a run directory of demonstrations for each run."""
 
-_OF_PLAYING = ("runners", "initialize_from", "validation", "callbacks")
+_OF_PLAYING = ("runners", "measure", "initialize_from", "validation", "callbacks")
 
 
 class DemonstrationsConfig(Section):

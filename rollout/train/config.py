@@ -132,8 +132,18 @@ class ValidationConfig(Section):
         return self
 
 
+MEASURED = ("runners", "instances", "width", "fragment")
+"""Keys that a measurement chooses."""
+
+
 class TrainConfig(GameConfig):
-    """Trains a policy."""
+    """Trains a policy.
+
+    Attributes:
+        of_many_runs: whether it is shared by runs that are compared.
+    """
+
+    of_many_runs: ClassVar[bool] = False
 
     may_change: ClassVar[tuple[str, ...]] = (
         *GameConfig.may_change,
@@ -157,6 +167,14 @@ class TrainConfig(GameConfig):
     fragment: FragmentConfig = key(FragmentConfig, "Length of the fragments that runners send.")
     algorithm: AlgorithmConfig = key(lambda: AlgorithmConfig(name="ppo"), "How it learns.")
     learners: LearnersConfig = key(LearnersConfig, "Where it learns.")
+    measure: float | None = key(
+        None,
+        "Duration of a measurement at the start, which chooses the numbers of runners, instances, "
+        "slots and steps of a fragment with which this machine is fastest; null for none.",
+        unit="s",
+        gt=0,
+        le=600,
+    )
     initialize_from: str | None = key(
         None, "Checkpoint with the initial weights; null for new ones."
     )
@@ -171,6 +189,20 @@ class TrainConfig(GameConfig):
         "module:function.",
         strict=False,
     )
+
+    def left_open(self) -> list[str]:
+        """Returns the keys that the program chooses; see ``RunConfig``."""
+        measured = ["measure", *MEASURED] if self.measure is not None else []
+        return [*super().left_open(), *measured]
+
+    @model_validator(mode="after")
+    def _measured_once(self) -> TrainConfig:
+        if self.measure is not None and self.of_many_runs:
+            raise ValueError(
+                f"measure: runs that are compared have the same {', '.join(MEASURED)}; find them "
+                f"with gamut tune speed, and give them here"
+            )
+        return self
 
     @field_validator("state_set")
     @classmethod

@@ -38,6 +38,8 @@ RANGES = {
 class SearchedConfig(TrainConfig):
     """The configuration shared by all trials of a search."""
 
+    of_many_runs: ClassVar[bool] = True
+
     output: Directory = key(Directory, "Set by the search; leave it out.", exclude=True)
     ray: RayConfig = key(RayConfig, "That of the search; leave it out.", exclude=True)
     wandb: WandbConfig = key(WandbConfig, "That of the search; leave it out.", exclude=True)

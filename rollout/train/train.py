@@ -56,7 +56,12 @@ def train(config: TrainConfig, session: Session, on_update: Sequence[Callback] =
     begun = any_checkpoint(folder_of(config.output) / "checkpoints") if session.resume else None
     others = [] if begun is not None else others_of(config).values()
     first = next(map(find_checkpoint, others), None)
-    plan = TrainPlan.make(as_begun(config, resume=session.resume), begun=begun, first=first)
+    config = as_begun(config, resume=session.resume)
+    if config.measure is not None:
+        from rollout.train.speed import choose  # noqa: PLC0415 - only where it is asked for
+
+        config = choose(config)
+    plan = TrainPlan.make(config, begun=begun, first=first)
     check_others(plan)
     with open_job("train", plan.config, session) as job:
         saved = newest_checkpoint(job.run.checkpoints, fallback=config.checkpoint.fallback)

@@ -1,0 +1,136 @@
+"""The job of ``gamut profile``: where a training in one process spends its time."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from pathlib import PurePath
+from typing import Any
+
+from rollout.api import Progress
+from rollout.cli import Session
+from rollout.errors import ConfigError
+from rollout.files import write_atomically
+from rollout.run_directory import folder_of
+from rollout.signals import tell
+from rollout.threads import set_threads
+from rollout.train.batch import join
+from rollout.train.config import TrainConfig
+from rollout.train.plan import TrainPlan
+from rollout.train.sampler import Sample, enough
+
+_SECONDS = 10.0
+_PARTS = (
+    ("rollout/train/gradients", "optimizer"),
+    ("rollout/train/ppo/gather", "gathering"),
+    ("rollout/train/batch", "gathering"),
+    ("rollout/train/gae", "gathering"),
+    ("rollout/train", "learning"),
+    ("rollout/host", "host"),
+    ("rollout/api", ""),
+    ("bridges", "game"),
+    ("policies", "network"),
+)
+"""Files, and the part of the time that is spent in them and in what they call; "": no other one."""
+_ORDER = ("game", "host", "policy", "gathering", "network", "learning", "optimizer", "other")
+
+
+def profile(config: TrainConfig, session: Session) -> str | None:
+    """Makes updates for some seconds, and reports the time of each part of a step.
+
+    Games and updates take turns in this process, whatever ``runners`` says. Two files are written
+    beside the run directory: ``OUTPUT.profile.html`` is a tree of calls, and
+    ``OUTPUT.speedscope.json`` a flame graph for the viewer speedscope. Nothing else is kept.
+
+    Returns:
+        None.
+
+    Raises:
+        InputError: the configuration is invalid; nothing was launched.
+    """
+    try:
+        from pyinstrument import Profiler  # noqa: PLC0415 - an extra
+        from pyinstrument.renderers import HTMLRenderer, SpeedscopeRenderer  # noqa: PLC0415
+    except ImportError as error:
+        raise ConfigError("gamut profile needs pyinstrument: install gamut[profile]") from error
+    if session.resume:
+        raise ConfigError("gamut profile keeps no run; leave --resume out")
+    seconds = config.measure or _SECONDS
+    plan = TrainPlan.make(config.model_copy(update={"runners": 0, "measure": None}))
+    set_threads(config.learners.threads)
+    training = _Training(plan)
+    try:
+        training.update()  # launches the games, and compiles
+        profiler = Profiler(interval=0.001, async_mode="disabled")
+        steps, began = 0, time.monotonic()
+        with profiler:
+            while time.monotonic() - began < seconds and not session.stop.requested:
+                steps += training.update()
+        elapsed = time.monotonic() - began
+    finally:
+        training.close()
+    found = profiler.last_session
+    times = parts_of(found.root_frame()) if found is not None else Counter()
+    whole = sum(times.values()) or 1.0
+    tell(f"{steps:,} steps, {steps / elapsed:,.0f} a second; microseconds of a step:")
+    for part in _ORDER:
+        share = times[part] / whole
+        tell(f"  {part:<10} {1e6 * share * elapsed / max(steps, 1):8.1f}  {share:6.1%}")
+    folder = folder_of(config.output)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    for ending, renderer in (
+        (".profile.html", HTMLRenderer()),
+        (".speedscope.json", SpeedscopeRenderer(show_all=True)),
+    ):
+        file = folder.with_name(folder.name + ending)
+        write_atomically(file, profiler.output(renderer))
+        tell(f"written: {file}")
+    return None
+
+
+class _Training:
+    """A training in this process, without its files."""
+
+    def __init__(self, plan: TrainPlan) -> None:
+        self._plan, self._sampler, self._network = plan, plan.sampler(0), plan.network()
+        self._learner: Any = plan.algorithm.learner(
+            self._network, references=plan.references("cpu"), reduce_gradients=None
+        )
+        self._number = 0
+
+    def update(self) -> int:
+        """Plays a batch and learns from it; returns its number of steps."""
+        self._sampler.load(self._network.state_dict(), self._number)
+        samples: list[Sample] = []
+        while not enough(samples, self._plan.algorithm.batch):
+            samples.append(self._sampler.sample())
+        config = self._plan.config
+        progress = Progress(self._number, 0, config.env_steps, config.seed)
+        self._learner.update(join([each.batch for each in samples if each.env_steps]), progress)
+        self._number += 1
+        return sum(each.env_steps for each in samples)
+
+    def close(self) -> None:
+        self._sampler.close()
+
+
+def parts_of(root: Any) -> Counter[str]:
+    """Returns the seconds of each part of ``_ORDER`` in a tree of pyinstrument's frames."""
+    times: Counter[str] = Counter()
+    left = [(root, "other")] if root is not None else []
+    while left:
+        frame, part = left.pop()
+        part = _part(frame.file_path or "", part)
+        times[part] += frame.time - sum(child.time for child in frame.children)
+        left += [(child, part) for child in frame.children]
+    return times
+
+
+def _part(path: str, before: str) -> str:
+    if "site-packages" in path:
+        return before
+    for folder, part in _PARTS:
+        if f"/{folder}" in PurePath(path).as_posix() and part:
+            playing = part == "network" and before in ("host", "policy")
+            return "policy" if playing else part
+    return before

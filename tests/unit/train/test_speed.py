@@ -1,0 +1,76 @@
+"""The sizes of a training that a measurement chooses, and the parts of a profile."""
+
+from types import SimpleNamespace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rollout.config import make_config, write_config
+from rollout.errors import ConfigError
+from rollout.run_directory import as_begun
+from rollout.train.config import TrainConfig
+from rollout.train.profiling import parts_of
+from rollout.train.search_config import SearchConfig
+from rollout.train.speed import Sizes, _in_order, _rate, choose
+
+CARTPOLE = {
+    "bridge": {"name": "gymnasium", "id": "CartPole-v1"},
+    "env_steps": 1000,
+    "policy": {"name": "actor_critic", "hidden": [8]},
+    "algorithm": {"name": "ppo", "batch": 512, "minibatch": 256, "epochs": 1},
+}
+
+
+def config_of(folder, **keys):
+    return make_config(TrainConfig, {**CARTPOLE, "output": str(folder), **keys})
+
+
+def test_a_resumed_run_keeps_the_sizes_that_were_measured(tmp_path):
+    asked = config_of(tmp_path / "run", measure=0.05)
+    chosen = choose(asked)
+    assert chosen.measure is None
+    assert 1 <= chosen.width <= 512 // 16
+    assert 16 <= chosen.fragment.steps <= 128
+    (tmp_path / "run").mkdir()
+    write_config(chosen, tmp_path / "run" / "config.yaml")
+    assert as_begun(asked, resume=True) == chosen
+    assert as_begun(asked, resume=False).measure == 0.05
+
+
+def test_runs_that_are_compared_are_not_measured_one_by_one():
+    search = {"train": {**CARTPOLE, "measure": 1.0}, "space": {"seed": [0]}, "output": "x"}
+    with pytest.raises(ConfigError, match="gamut tune speed"):
+        make_config(SearchConfig, search)
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(1, 512), st.floats(1, 1e5)), min_size=1))
+def test_a_larger_size_comes_first_only_if_it_is_faster(found):
+    sizes = [Sizes(runners, 1, width, 16, rate) for runners, width, rate in found]
+    order = _in_order(sizes)
+    assert sorted(order, key=id) == sorted(sizes, key=id)
+    for each in sizes:
+        if (each.runners, each.width) < (order[0].runners, order[0].width):
+            assert 1.05 * each.rate < order[0].rate
+
+
+def test_runners_and_the_learner_share_the_cores():
+    assert _rate(0, 1e-5, 1e-5, 2) == pytest.approx(50_000)
+    assert _rate(1, 1e-5, 1e-5, 2) == pytest.approx(100_000)
+    assert _rate(1, 3e-5, 1e-5, 2) == pytest.approx(1 / 3e-5)
+    assert _rate(2, 3e-5, 1e-5, 2) == pytest.approx(2 / 4e-5)  # three processes on two cores
+
+
+def frame(path, seconds, *children):
+    return SimpleNamespace(file_path=path, time=seconds, children=list(children))
+
+
+def test_time_belongs_to_the_innermost_part_that_called():
+    numpy = frame("/x/site-packages/numpy/core.py", 1.0)
+    policy = frame("/x/policies/actor_critic/policy.py", 3.0, numpy)
+    game = frame("/x/bridges/gymnasium/instance.py", 2.0)
+    host = frame("/x/rollout/host/player.py", 6.0, policy, game)
+    network = frame("/x/policies/actor_critic/dense.py", 4.0)
+    update = frame("/x/rollout/train/ppo/learner.py", 5.0, network)
+    found = parts_of(frame("/x/rollout/train/profiling.py", 11.5, host, update))
+    assert found == {"policy": 3.0, "game": 2.0, "host": 1.0, "network": 4.0, "learning": 1.5}
