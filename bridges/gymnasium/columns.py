@@ -92,10 +92,17 @@ class ObservationColumns:
             GameCrashed: its parts have other shapes or types than in the space.
         """
         for key, leaf in self._leaves.items():
-            part = value
-            for name in self._flat.paths[key]:
-                part = part[name]
-            leaf.write_batch(part, rows)
+            leaf.write_batch(self._part(value, key), rows)
+
+    def write_rows(self, value: Any, rows: Sequence[int]) -> None:
+        """Copies a batch of observations that has these rows only; raises as ``write_batch``."""
+        for key, leaf in self._leaves.items():
+            leaf.write_rows(self._part(value, key), rows)
+
+    def _part(self, value: Any, key: str) -> Any:
+        for name in self._flat.paths[key]:
+            value = value[name]
+        return value
 
     def _check_all(self, rows: Sequence[int] | None = None) -> None:
         for leaf in self._limited:
@@ -135,13 +142,18 @@ class _Leaf:
             self.column[row] = self._converted(value)
 
     def write_batch(self, value: Any, rows: Sequence[int] | None) -> None:
-        batch = rows_of(value, f"observation {self.key!r}", len(self.column), self.shape)
-        if batch.dtype != self.dtype:
-            batch = self._cast(batch)
+        batch = self._batch(value, len(self.column))
         if rows is None:
             self.column[...] = batch
         else:
             self.column[rows] = batch[rows]
+
+    def write_rows(self, value: Any, rows: Sequence[int]) -> None:
+        self.column[rows] = self._batch(value, len(rows))
+
+    def _batch(self, value: Any, rows: int) -> Array:
+        batch = rows_of(value, f"observation {self.key!r}", rows, self.shape)
+        return batch if batch.dtype == self.dtype else self._cast(batch)
 
     def _converted(self, value: Any) -> Array:
         """Returns a value of another type as an array of this column, if nothing is lost."""

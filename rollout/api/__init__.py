@@ -38,6 +38,7 @@ from rollout.api.bridge import (
     Trial,
     check_slots,
     details_for_policies,
+    environment_folder,
 )
 from rollout.api.calls import CALLS, CALLS_SPEC, NO_USAGE, Call, Usage, read_calls
 from rollout.api.exporter import Exporter, ReadsBack
@@ -164,6 +165,7 @@ __all__ = [
     "clean_text",
     "clean_texts",
     "details_for_policies",
+    "environment_folder",
     "factor_from_data",
     "figures_of",
     "flatten_space",

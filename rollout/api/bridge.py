@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -87,6 +88,15 @@ class Environment:
     modules: tuple[str, ...] = ()
     programs: tuple[str, ...] = ()
     files: tuple[Path, ...] = ()
+
+
+def environment_folder(name: str) -> Path:
+    """Returns where ``gamut env make`` puts the interpreter of a game.
+
+    It is in ``$GAMUT_CACHE``, else ``$XDG_CACHE_HOME/gamut``, else ``~/.cache/gamut``.
+    """
+    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "gamut"
+    return Path(os.environ.get("GAMUT_CACHE") or home) / "environments" / name
 
 
 class TaskMaker(Protocol):

@@ -20,12 +20,11 @@ from tempfile import TemporaryDirectory
 
 from filelock import FileLock
 
-from rollout.api import Environment, HasEnvironment
+from rollout.api import Environment, HasEnvironment, environment_folder
 from rollout.cli import DONE, fail
 from rollout.config import build_plugin
 from rollout.errors import ConfigError, InputError
 from rollout.files import read_document
-from rollout.host.interpreter import environment_folder
 from rollout.registry import names
 from rollout.signals import tell
 

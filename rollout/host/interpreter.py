@@ -19,7 +19,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from rollout.api import Bridge, Environment, HasEnvironment
+from rollout.api import Bridge, Environment, HasEnvironment, environment_folder
 from rollout.errors import ConfigError
 from rollout.host.channel import pack
 from rollout.host.frames import column_texts
@@ -51,15 +51,6 @@ class Interpreter:
     path: str
     python: str
     packages: Mapping[str, str]
-
-
-def environment_folder(name: str) -> Path:
-    """Returns where ``gamut env make`` puts the interpreter of a game.
-
-    It is in ``$GAMUT_CACHE``, else ``$XDG_CACHE_HOME/gamut``, else ``~/.cache/gamut``.
-    """
-    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "gamut"
-    return Path(os.environ.get("GAMUT_CACHE") or home) / "environments" / name
 
 
 def interpreter_of(python: str | None, bridge: Bridge) -> Path | None:
@@ -114,7 +105,9 @@ def check_interpreter(python: Path, bridge: Bridge) -> Interpreter:
             says what to do.
     """
     spec = bridge.spec
-    made = f"gamut env make {spec.name}" if isinstance(bridge, HasEnvironment) else ""
+    made = ""
+    if isinstance(bridge, HasEnvironment):
+        made = f"gamut env make {bridge.environment.name}"
     where = f"{spec.name} plays in {python} (host.python)"
     if not os.access(python, os.X_OK) or python.is_dir():
         raise ConfigError(

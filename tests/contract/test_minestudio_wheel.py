@@ -13,9 +13,9 @@ from bridges.mineflayer.spaces import KEYS
 from bridges.minestudio.actions import INVENTORY_ALONE, to_agent, to_keys
 from bridges.minestudio.bridge import MinestudioBridge
 from bridges.minestudio.install import install
+from rollout.api import environment_folder
 from rollout.commands.env import make_environment
 from rollout.errors import ConfigError
-from rollout.host.interpreter import environment_folder
 from rollout.testing import check_bridge
 from rollout.testing.isolated import IsolatedBridge
 
