@@ -5,7 +5,6 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from pkgutil import resolve_name
 
 import pytest
 import yaml
@@ -13,12 +12,11 @@ import yaml
 pytest.importorskip("transformers", reason="the extra vlm is not installed")
 pytest.importorskip("minigrid", reason="the extra minigrid is not installed")
 
-from rollout.cli import main
-from rollout.commands.gamut import COMMANDS
 from rollout.data import Dataset
 from rollout.data.calls import Calls
 from rollout.observe.metrics import read_metrics
 from rollout.train.checkpoint import find_checkpoint
+from tests.commands import called
 
 ROOT = Path(__file__).resolve().parents[2]
 pytestmark = [pytest.mark.ray]
@@ -48,12 +46,8 @@ def command(name, folder, config):
 
 
 def run(name, folder, config, *more):
-    """Runs a command in this process, which imports what it needs once for all."""
-    of = COMMANDS[name]
-    chosen = resolve_name(of.chosen) if of.chosen else None
-    argv = [*command(name, folder, config)[2:], *more]
-    job, model = resolve_name(of.main), resolve_name(of.config)
-    assert main(job, model, of.doc, argv, chosen=chosen) == 0
+    status, said = called(name, *command(name, folder, config)[2:], *more)
+    assert status == 0, said
     return json.loads((Path(config["output"]) / "summary.json").read_text())
 
 

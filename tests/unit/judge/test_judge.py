@@ -36,6 +36,7 @@ from rollout.judge.rubric import Criterion, Rubric, load_rubric
 from rollout.judge.sources import Clip, choose_frames, reference_of
 from rollout.observe import lineage
 from rollout.testing.chat_server import ChatServer, Scripted
+from tests.commands import called
 
 ROOT = Path(__file__).resolve().parents[3]
 RUBRIC = Rubric(
@@ -203,12 +204,9 @@ def judged(tmp_path_factory):
 
 
 def run_script(name, *arguments, status=0):
-    command = [sys.executable, str(ROOT / "scripts" / f"{name}.py"), *map(str, arguments)]
-    done = subprocess.run(
-        command, capture_output=True, text=True, check=False, env={**os.environ, "KEY": SECRET}
-    )
-    assert done.returncode == status, done.stdout + done.stderr
-    return done.stdout + done.stderr
+    found, said = called(name, *arguments)
+    assert found == status, said
+    return said
 
 
 def settings_of(folder, out, url, **more):
@@ -233,7 +231,6 @@ def lengths(request):
     return [int(match[1]) for match in found if match]
 
 
-@pytest.mark.process
 def test_a_judge_that_knows_agrees_and_the_second_session_pays_nothing(judged, tmp_path):
     with pq.ParquetFile(next((judged / "run" / "dataset").rglob("episodes/*.parquet"))) as file:
         rows = file.read().to_pylist()
@@ -278,7 +275,6 @@ def test_a_judge_that_knows_agrees_and_the_second_session_pays_nothing(judged, t
     assert [(each["relation"], each["type"]) for each in results] == [("made", "evaluation")] * 2
 
 
-@pytest.mark.process
 def test_a_judge_is_shown_what_is_to_be_matched(judged, tmp_path):
     picture = tmp_path / "plan.png"
     cv2.imwrite(str(picture), np.full((12, 9, 3), (10, 20, 200), np.uint8))
@@ -310,7 +306,6 @@ def test_the_reference_is_that_of_the_task_if_none_is_named(tmp_path):
         reference_of("", gone)
 
 
-@pytest.mark.process
 def test_a_judge_that_prefers_the_first_flips_and_all_its_verdicts_are_ties(judged, tmp_path):
     names = ("progress", "control", "correction", "efficiency")
     answer = json.dumps({"evidence": "e", "better": dict.fromkeys(names, "A")})
@@ -324,7 +319,6 @@ def test_a_judge_that_prefers_the_first_flips_and_all_its_verdicts_are_ties(judg
     assert found["progress"]["first_preferred"] == 1
 
 
-@pytest.mark.process
 def test_what_is_no_verdict_is_asked_for_again_and_then_counts_nowhere(judged, tmp_path):
     with ChatServer(lambda _: "**Progress**: 8/10, great!") as server:
         path = settings_of(judged, tmp_path / "out", server.url, episodes=2, reparse=1)
@@ -335,7 +329,6 @@ def test_what_is_no_verdict_is_asked_for_again_and_then_counts_nowhere(judged, t
     assert found["progress"] == {"codes": {"unusable": 2}, "mean": None, "alpha_of_repeats": None}
 
 
-@pytest.mark.process
 def test_a_verdict_that_is_cut_off_says_by_which_key_to_raise_its_length(judged, tmp_path):
     with ChatServer(lambda _: Scripted("", finish="length")) as server:
         path = settings_of(judged, tmp_path / "out", server.url, episodes=2, reparse=1)
@@ -348,7 +341,6 @@ def test_a_verdict_that_is_cut_off_says_by_which_key_to_raise_its_length(judged,
     assert told in (tmp_path / "out" / "report.md").read_text()
 
 
-@pytest.mark.process
 @pytest.mark.parametrize(
     ("more", "says"),
     [
@@ -385,7 +377,6 @@ def test_a_judge_that_is_told_to_stop_waits_for_the_calls_in_flight_only(judged,
         assert len(server.requests) <= 4
 
 
-@pytest.mark.process
 @pytest.mark.parametrize(
     ("answer", "reasons"),
     [
@@ -415,7 +406,11 @@ def test_the_key_of_a_judge_is_in_no_file_and_no_message(judged, tmp_path):
     with ChatServer(script) as server:
         endpoint = {"url": server.url, "key_env": "KEY", "calls": 1}
         path = settings_of(judged, tmp_path / "out", server.url, endpoint=endpoint, reparse=0)
-        said = run_script("judge", "--config", path, status=3)
+        command = [sys.executable, str(ROOT / "scripts" / "judge.py"), "--config", str(path)]
+        env = {**os.environ, "KEY": SECRET}
+        done = subprocess.run(command, capture_output=True, text=True, check=False, env=env)
+        said = done.stdout + done.stderr
+        assert done.returncode == 3, said
         assert set(server.keys) == {f"Bearer {SECRET}"}
     assert "bad key ***" in said
     assert SECRET not in said + lines[0]
