@@ -1,18 +1,20 @@
 """``scripts/collect.py`` as a user runs it: what it leaves, how it is stopped, how it goes on."""
 
 import json
-import os
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import yaml
 
+from rollout.commands.dataset import main as dataset_command
 from rollout.data import Dataset
+from tests.commands import called
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / "scripts" / "collect.py"
@@ -38,11 +40,10 @@ def command(folder: Path, *arguments: str) -> list[str]:
     return [sys.executable, str(SCRIPT), "--config", str(config), *arguments]
 
 
-def run(folder: Path, *arguments: str, timeout: float = 600) -> subprocess.CompletedProcess:
-    done = command(folder, *arguments)
-    return subprocess.run(
-        done, cwd=ROOT, capture_output=True, text=True, timeout=timeout, check=False
-    )
+def run(folder: Path, *arguments: str) -> SimpleNamespace:
+    """Runs the command in this process."""
+    status, said = called("collect", *command(folder, *arguments)[2:])
+    return SimpleNamespace(returncode=status, stderr=said)
 
 
 def finished(folder: Path) -> int:
@@ -64,7 +65,8 @@ def episodes_of(folder: Path) -> dict:
 
 
 def test_a_run_on_ray_and_what_it_leaves(tmp_path):
-    done = run(tmp_path, "--set", "actors=2", "wandb.mode=offline")
+    told = command(tmp_path, "--set", "actors=2", "wandb.mode=offline")
+    done = subprocess.run(told, cwd=ROOT, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stderr
     folder = tmp_path / "run"
     names = {p.name for p in folder.iterdir()}
@@ -151,14 +153,8 @@ def test_recording_holds_the_true_images(tmp_path):
 def test_recorded_actions_are_replayed_exactly(tmp_path):
     """Record at random, export the actions, play them by script: the same rewards, step by step."""
     assert run(tmp_path, "--set", "episodes=6", "seed=5").returncode == 0
-    script, dataset, out = ROOT / "scripts" / "dataset.py", tmp_path / "run" / "dataset", "s.npz"
-    exported = subprocess.run(
-        [sys.executable, str(script), "actions", str(dataset), "--out", str(tmp_path / out)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert exported.returncode == 0, exported.stderr
+    dataset, out = tmp_path / "run" / "dataset", "s.npz"
+    assert dataset_command(["actions", str(dataset), "--out", str(tmp_path / out)]) == 0
     policy = f"policy={{name: scripted, actions: {tmp_path / out}}}"
     again = run(tmp_path, "--set", "episodes=6", "seed=5", policy, f"output={tmp_path / 'again'}")
     assert again.returncode == 0, again.stderr
@@ -205,15 +201,8 @@ def test_an_output_that_holds_something_else_is_refused(tmp_path):
     assert "thesis.tex" in foreign.stderr
 
 
-def test_the_environment_can_place_runs(tmp_path):
-    environment = {**os.environ, "GAMUT_RUNS_DIR": str(tmp_path / "runs")}
-    done = subprocess.run(
-        command(tmp_path, "--set", "output=here", "episodes=1"),
-        check=False,
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        env=environment,
-    )
+def test_the_environment_can_place_runs(tmp_path, monkeypatch):
+    monkeypatch.setenv("GAMUT_RUNS_DIR", str(tmp_path / "runs"))
+    done = run(tmp_path, "--set", "output=here", "episodes=1")
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "runs" / "here" / "summary.json").exists()
