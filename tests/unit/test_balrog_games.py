@@ -13,6 +13,8 @@ from rollout.errors import ConfigError, GameCrashed
 from rollout.tasks import bridge_and_task
 from rollout.testing import check_bridge
 
+pytestmark = pytest.mark.heavy
+
 BABYAI = {"id": f"bridges.gymnasium.babyai:{babyai.ID}"}
 KINDS = {"kind": babyai.KINDS}
 

@@ -19,6 +19,8 @@ from rollout.data import Dataset
 from rollout.errors import ConfigError, GameStartError, PluginCode, PluginError, no_exit
 from rollout.train.callbacks import call_all
 
+pytestmark = pytest.mark.heavy
+
 ROOT = Path(__file__).parents[2]
 
 CODE = """

@@ -139,6 +139,7 @@ def test_an_idle_row_with_a_mask(name):
         fragment.check()
 
 
+@pytest.mark.heavy
 @given(
     seed=st.integers(0, 500),
     width=st.integers(1, 5),

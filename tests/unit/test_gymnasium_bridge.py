@@ -18,6 +18,8 @@ from rollout.errors import (
     StateError,
 )
 
+pytestmark = pytest.mark.heavy
+
 NESTED = spaces.Dict(
     {
         "pair": spaces.Tuple((spaces.Discrete(3, start=2), spaces.Box(-1, 1, (2,), np.float64))),

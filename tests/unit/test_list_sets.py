@@ -46,6 +46,7 @@ def test_the_lengths_are_those_of_the_branch_and_between_them(size, lengths):
     assert take_lists(SPLITS, size, LISTS).lengths == lengths
 
 
+@pytest.mark.heavy
 def test_a_set_holds_every_combination_of_first_entries_once_in_a_train_state():
     states = take_lists(SPLITS, 10_000, LISTS)
     rows = list(states)

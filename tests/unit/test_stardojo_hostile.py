@@ -18,6 +18,8 @@ from bridges.stardojo.rules.world import World
 from bridges.stardojo.server import Game
 from rollout.errors import InputError
 
+pytestmark = pytest.mark.heavy
+
 SETUP, RECEIVED = table("commands")["setup"], "Message received"
 FIT = {
     "name": ["Parsnip Seeds", "Axe", "Robin", "Cow", "Chest", "Town", "Coop", "Chicken"],

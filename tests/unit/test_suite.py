@@ -15,6 +15,8 @@ from rollout.suite.jobs import job_of
 from rollout.suite.tables import Episodes, Tables
 from rollout.testing.chat_server import ChatServer
 
+pytestmark = pytest.mark.heavy
+
 MCU = load_rubric("mcu")
 AT = {"endpoint": {"url": "http://127.0.0.1:9/v1"}}
 

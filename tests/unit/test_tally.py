@@ -3,8 +3,12 @@
 import tracemalloc
 from types import SimpleNamespace
 
+import pytest
+
 from rollout.api import EpisodeResult, Outcome, Start, State
 from rollout.tally import Tally
+
+pytestmark = pytest.mark.heavy
 
 EPISODES = 20_000
 

@@ -13,6 +13,8 @@ from rollout.config import CollectConfig
 from rollout.errors import GameCrashed, PluginError, place_of, trace_of
 from rollout.observe.logs import log_trace, set_up_logging
 
+pytestmark = pytest.mark.heavy
+
 CODE = """
 from dataclasses import dataclass, field
 

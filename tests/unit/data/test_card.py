@@ -13,6 +13,8 @@ from test_round_trip import record
 from rollout.commands import dataset as script
 from rollout.data import Dataset, DatasetWriter, doctor, repair
 
+pytestmark = pytest.mark.heavy
+
 
 @pytest.fixture(autouse=True)
 def offline(tmp_path, monkeypatch):

@@ -13,6 +13,8 @@ from test_round_trip import record
 from rollout.commands import dataset as script
 from rollout.data import Dataset, Layout
 
+pytestmark = pytest.mark.heavy
+
 
 @pytest.fixture
 def images(tmp_path):

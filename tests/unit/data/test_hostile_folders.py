@@ -17,6 +17,8 @@ from rollout.commands.dataset import main
 from rollout.data import Dataset
 from rollout.errors import DatasetError
 
+pytestmark = pytest.mark.heavy
+
 DATA, INDEX = "data/shard-000001.parquet", "episodes/shard-000001.parquet"
 SEAL, JOURNAL = "seals/shard-000001.json", "journal/shard-000003.arrows"
 NAMED = (DATA, INDEX, SEAL, JOURNAL, "dataset.json", "dataset.lock")

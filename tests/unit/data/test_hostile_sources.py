@@ -22,6 +22,8 @@ from rollout.data.formats.lerobot_import import FromLeRobot
 from rollout.errors import DatasetError
 from rollout.testing import FakeImporter
 
+pytestmark = pytest.mark.heavy
+
 DATA, EPISODES = "data/chunk-000/file-000.parquet", "meta/episodes/chunk-000/file-000.parquet"
 
 

@@ -19,6 +19,8 @@ from rollout.data.formats.lerobot import LeRobot
 from rollout.data.formats.lerobot_import import FromLeRobot
 from rollout.errors import DatasetError
 
+pytestmark = pytest.mark.heavy
+
 
 def exported(path, out):
     with Dataset(path) as dataset:

@@ -15,6 +15,8 @@ from rollout.data import Dataset, Layout, doctor
 from rollout.data.merging import merge
 from rollout.errors import DatasetError
 
+pytestmark = pytest.mark.heavy
+
 
 def two(tmp_path):
     players = [Player(instance=number) for number in (1, 2)]

@@ -13,6 +13,8 @@ from rollout.data.formats import import_dataset
 from rollout.data.formats.minari import FromMinari, ToMinari
 from rollout.errors import DatasetError
 
+pytestmark = pytest.mark.heavy
+
 minari = pytest.importorskip("minari", reason="needs the extra formats")
 TEXT = {"a/b": spaces.Box(-1, 1, (2,), np.float64), "words": AnyText(100)}
 

@@ -17,6 +17,8 @@ from rollout.data.formats.minestudio import BUTTONS, FromMinestudio, camera_bins
 from rollout.data.formats.plain_pickle import load_plain
 from rollout.errors import DatasetError
 
+pytestmark = pytest.mark.heavy
+
 lmdb = pytest.importorskip("lmdb", reason="needs the extra formats")
 CHUNK = 4
 

@@ -12,6 +12,8 @@ from rollout.data import Dataset, DatasetWriter, doctor
 from rollout.data.quotas import QuotaRecorder, Quotas, read_dropped
 from rollout.errors import DatasetError
 
+pytestmark = pytest.mark.heavy
+
 
 def record(folder, player, wanted, fragments, length=13):
     """Records fragments; returns the quotas."""

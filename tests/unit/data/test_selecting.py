@@ -14,6 +14,8 @@ from rollout.data import Dataset, doctor
 from rollout.data.selecting import divide
 from rollout.errors import DatasetError, UnknownNameError
 
+pytestmark = pytest.mark.heavy
+
 
 def files(root):
     return {p: p.stat().st_mtime_ns for p in root.rglob("*") if p.is_file()}

@@ -13,6 +13,8 @@ from rollout.config import CollectConfig
 from rollout.data import Dataset, DatasetWriter, doctor, sizes
 from rollout.data.sizes import SizeEstimate, dataset_bytes, in_units
 
+pytestmark = pytest.mark.heavy
+
 
 def of(folder, **options):
     options = {"episodes": 10, "env_steps": None, "limit_steps": 99, **options}

@@ -17,6 +17,8 @@ from rollout.data import Dataset, DatasetWriter, doctor, uploading
 from rollout.data.uploading import Uploader
 from rollout.errors import ConfigError, DatasetError
 
+pytestmark = pytest.mark.heavy
+
 
 @pytest.fixture
 def address():

@@ -25,6 +25,8 @@ from rollout.data.view.steps import _numbers
 from rollout.data.view.transcript import transcript
 from rollout.errors import DatasetError
 
+pytestmark = pytest.mark.heavy
+
 HOSTILE = "</script><script>hit()</script><img src=x onerror=hit()><!--<script>\"'&\u202e"
 STAGES = "companion/telemetry"
 BLOCK = re.compile(r'<script type="application/json" ([^>]*)>(.*?)</script>', re.DOTALL)

@@ -11,6 +11,8 @@ from rollout.data import Dataset, DatasetWriter
 from rollout.data.shard import ShardReader
 from rollout.errors import DatasetError
 
+pytestmark = pytest.mark.heavy
+
 COLUMNS = ["observation", "step", "reward"]
 
 

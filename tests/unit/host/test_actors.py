@@ -24,6 +24,8 @@ from rollout.train.config import TrainConfig
 from rollout.train.plan import TrainPlan
 from rollout.train.rllib import runners
 
+pytestmark = pytest.mark.heavy
+
 ROOT = Path(__file__).resolve().parents[3]
 BRIDGE = FakeBridge(start_deadline_s=300.0, reset_deadline_s=40.0, step_deadline_s=20.0)
 TASK = Task("t", "", BRIDGE.spec.state_space, FakeEvaluator(), Limits(steps=25))

@@ -177,6 +177,7 @@ def check_member_sets(player):
         )
 
 
+@pytest.mark.heavy
 @given(
     seed=st.integers(0, 2**32),
     instances=st.integers(1, 4),

@@ -108,6 +108,7 @@ def test_a_runner_that_does_not_exist_is_refused(stride, offset):
         Schedule(STATES, seed=0, episodes=None, stride=stride, offset=offset)
 
 
+@pytest.mark.heavy
 @given(st.data())
 @settings(max_examples=60)
 def test_a_restored_schedule_plays_what_an_unbroken_one_would_have(data):

@@ -161,6 +161,7 @@ def test_when_all_rest_it_ends_instead_of_waiting(tmp_path):
         play(pool, 5)
 
 
+@pytest.mark.heavy
 def test_a_game_that_crashes_now_and_then_is_played_to_the_end_by_default(tmp_path):
     """One step in fifty: an instance fails far more often than ``restarts``."""
     bridge = FakeBridge(crash_on_step=0.02)

@@ -38,6 +38,8 @@ from rollout.observe import lineage
 from rollout.testing.chat_server import ChatServer, Scripted
 from tests.commands import called
 
+pytestmark = pytest.mark.heavy
+
 ROOT = Path(__file__).resolve().parents[3]
 RUBRIC = Rubric(
     instructions="Rate it.",

@@ -33,6 +33,8 @@ from rollout.judge.rubric import load_rubric
 from rollout.judge.sources import chosen_steps, open_source, task_of_video
 from rollout.testing.chat_server import ChatServer, Scripted
 
+pytestmark = pytest.mark.heavy
+
 ROOT = Path(__file__).resolve().parents[3]
 MCU = load_rubric("mcu")
 NAMES = list(TITLES.values())

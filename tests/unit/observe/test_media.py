@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rollout.observe.metrics import Image, Table, Video, media_as_json, media_from_json
@@ -23,6 +23,7 @@ MEDIA = st.one_of(
 )
 
 
+@settings(max_examples=30)
 @given(st.dictionaries(st.text(min_size=1, max_size=5), MEDIA, max_size=3))
 def test_media_come_back_from_json(media) -> None:
     described = json.loads(json.dumps(media_as_json(media, Path("/folder"))))

@@ -16,6 +16,8 @@ from rollout.train.ppo.by_hand import backward
 from rollout.train.ppo.learner import PpoLearner
 from rollout.train.ppo.options import PpoOptions, Rates
 
+pytestmark = pytest.mark.heavy
+
 ROWS = 40
 BOXES = {
     "plain": spaces.Box(-np.inf, np.inf, (3,), np.float32),
@@ -73,7 +75,7 @@ def rows_of(network, actions, rng):
     refers=st.booleans(),
     seed=st.integers(0, 99),
 )
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_it_is_the_gradient_of_autograd(
     actions, hidden, activation, shared, value_clip, floor, refers, seed
 ):

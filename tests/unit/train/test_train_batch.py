@@ -12,6 +12,8 @@ from rollout.train.gae import CUT, RUNNING, TERMINATED, advantages
 from rollout.train.ppo.gather import gather
 from tests.unit.train.learning_tools import make_plan, make_schedule, network_of, small
 
+pytestmark = pytest.mark.heavy
+
 
 def played(folder, bridge, policy, fragments=6, **options):
     """Fragments of a real player, every one checked."""

@@ -1,11 +1,14 @@
 """V-trace against its definition (Espeholt et al., 2018, section 4.1)."""
 
 import numpy as np
-from hypothesis import given
+import pytest
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from rollout.train.gae import CUT, RUNNING, TERMINATED, advantages, vtrace
+
+pytestmark = pytest.mark.heavy
 
 GAMMA = 0.9
 
@@ -40,6 +43,7 @@ def defined(reward, value, next_value, end, ratio, lambda_):
     return advantage, target
 
 
+@settings(max_examples=40)
 @given(case((2, 6)), st.sampled_from([1.0, 0.7]))
 def test_it_is_the_definition(columns, lambda_):
     reward, value, next_value, end, ratio = columns
@@ -49,6 +53,7 @@ def test_it_is_the_definition(columns, lambda_):
         np.testing.assert_allclose(one, other, atol=1e-4)
 
 
+@settings(max_examples=40)
 @given(case((2, 6)))
 def test_steps_of_the_newest_weights_have_the_targets_of_gae(columns):
     reward, value, next_value, end, _ = columns

@@ -20,6 +20,8 @@ from rollout.tasks import load_task
 from rollout.testing.chat_server import ChatServer, digest_of
 from rollout.testing.fakes import FakeBridge
 
+pytestmark = pytest.mark.heavy
+
 SPEC = FakeBridge().spec
 SPACE = SPEC.state_space
 [KEY] = SPEC.action_space.spaces
