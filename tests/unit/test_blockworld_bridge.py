@@ -17,6 +17,7 @@ from bridges.blockworld.rules.world import CONTROLS, WORLD
 from rollout.api import Splits, Start, sample
 from rollout.cli import main
 from rollout.collect import collect
+from rollout.commands.dataset import main as dataset_command
 from rollout.config import CollectConfig, build_plugin
 from rollout.errors import ConfigError, InputError, OutOfTurnError, SpaceError, UnknownNameError
 from rollout.tasks import load_task, task_names
@@ -288,8 +289,7 @@ def test_a_run_records_the_expert(tmp_path):
     summary = json.loads((tmp_path / "run" / "summary.json").read_text())
     assert "oracle" in json.dumps(summary)
     video = tmp_path / "hunt.mp4"
-    play = ["scripts/dataset.py", "play", str(tmp_path / "run" / "dataset"), "--out", str(video)]
-    subprocess.run([sys.executable, *play], check=True, capture_output=True)
+    assert dataset_command(["play", str(tmp_path / "run" / "dataset"), "--out", str(video)]) == 0
     assert video.stat().st_size > 10_000
 
 

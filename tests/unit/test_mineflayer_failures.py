@@ -10,19 +10,21 @@ from pathlib import Path
 import pytest
 
 from bridges.mineflayer.node import packages_problem
+from tests.commands import called
 
 ROOT = Path(__file__).parents[2]
 pytestmark = [pytest.mark.process, pytest.mark.heavy]
 needs_packages = pytest.mark.skipif(bool(packages_problem()), reason="run `make mineflayer`")
 
 
-def collect(folder, *settings, cwd=ROOT, **env):
+def arguments(folder):
     told = ("bridge.name=mineflayer", "actors=0", "policy=random", "episodes=1", "width=1")
+    return ["--set", *told, "task=look_around", f"output={folder / 'run'}"]
+
+
+def collect(folder, *, cwd=ROOT, **env):
     return subprocess.run(
-        [
-            *(sys.executable, str(cwd / "scripts/collect.py"), "--set", *told),
-            *("task=look_around", f"output={folder / 'run'}", *settings),
-        ],
+        [sys.executable, str(cwd / "scripts/collect.py"), *arguments(folder)],
         cwd=cwd,
         env={**os.environ, **env},
         capture_output=True,
@@ -90,15 +92,12 @@ def test_no_server(tmp_path, host, words):
     with socket.socket() as held:  # bound and not listening: whoever connects is refused
         held.bind(("127.0.0.1", 0))
         port = held.getsockname()[1]
-        found = collect(
-            tmp_path,
-            *("bridge.mode=remote", f"bridge.host={host}", f"bridge.port={port}"),
-            "host.restarts=1",
-        )
-    assert found.returncode == 3, found.stderr
-    assert f"the server refused: {host}:{port} for a0: " in found.stderr
+        remote = ("bridge.mode=remote", f"bridge.host={host}", f"bridge.port={port}")
+        status, said = called("collect", *arguments(tmp_path), *remote, "host.restarts=1")
+    assert status == 3, said
+    assert f"the server refused: {host}:{port} for a0: " in said
     for each in words:
-        assert each in found.stderr
+        assert each in said
 
 
 @pytest.mark.parametrize(
@@ -127,7 +126,7 @@ def test_no_server(tmp_path, host, words):
     ],
 )
 def test_names_that_are_none(tmp_path, settings, message):
-    found = collect(tmp_path, *settings)
-    assert found.returncode == 2, found.stderr
-    assert message in found.stderr
+    status, said = called("collect", *arguments(tmp_path), *settings)
+    assert status == 2, said
+    assert message in said
     assert not (tmp_path / "run").exists()
