@@ -255,7 +255,7 @@ def test_without_the_token_nothing_is_sent_and_it_is_reported_in_a_line(cluster,
     assert len(cluster.client.list_jobs()) == before
 
 
-@pytest.mark.parametrize("token", [None, "wrong"])
+@pytest.mark.parametrize("token", [pytest.param(None, marks=pytest.mark.long), "wrong"])
 def test_a_program_without_the_token_gets_one_line(cluster, tmp_path, token):
     env = cluster.bare if token is None else {**cluster.bare, "RAY_AUTH_TOKEN": token}
     settings = merged(SMALL, {"ray": {"address": cluster.address}})

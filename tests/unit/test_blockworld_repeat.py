@@ -69,10 +69,10 @@ def note(instance, frame, rows, digests, whole=True):
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_width_and_threads_change_nothing(layout):
     starts = [start for task in LAYOUTS[layout] for start in starts_of(task, 1)]
-    expected = trace(starts, 1, 1, 300, layout=layout)
+    expected = trace(starts, 1, 1, 200, layout=layout)
     assert len(set(expected)) == len(expected), "different worlds look the same"
     for width, threads in ((7, 1), (40, 2)):
-        assert trace(starts, width, threads, 300, layout=layout) == expected, (width, threads)
+        assert trace(starts, width, threads, 200, layout=layout) == expected, (width, threads)
 
 
 @given(st.integers(0, 10**6), st.integers(2, 9), st.sampled_from(sorted(LAYOUTS)))
