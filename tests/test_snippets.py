@@ -5,11 +5,11 @@ run with two episodes, and ``my_sweep.yaml`` is a short sweep.
 """
 
 import json
-import os
+import multiprocessing
 import re
-import subprocess
-import sys
+import runpy
 from concurrent.futures import ThreadPoolExecutor
+from multiprocessing import forkserver
 from pathlib import Path
 
 import pytest
@@ -29,6 +29,11 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
 LIMIT_S = 300  # against blocks that never end; a busy machine may take ten times as long
 AT_ONCE = 2
+# A block is a fork of a process that has imported what many of them use.
+FORKS = multiprocessing.get_context("forkserver")
+FORKS.set_forkserver_preload(["ray.rllib.algorithms.ppo", "rollout.cli", "rollout.testing"])
+    ["gamut", "ray.rllib.algorithms.ppo", "rollout.cli", "rollout.testing"]
+)
 
 pytestmark = [pytest.mark.heavy, pytest.mark.process, pytest.mark.ray]
 
@@ -99,26 +104,39 @@ def running(folder, address, request):
     """The future of each block that was selected; some run at once, since they often wait."""
     items = [i for i in request.session.items if i.path == request.path and hasattr(i, "callspec")]
     names = [item.callspec.params["name"] for item in items]
+    with pytest.MonkeyPatch.context() as patch:
+        for key, value in {"PYTHONPATH": ROOT, "MPLBACKEND": "agg", ADDRESS: address}.items():
+            patch.setenv(key, str(value))
+        forkserver.ensure_running()
     with ThreadPoolExecutor(AT_ONCE) as executor:
         yield {
-            name: executor.submit(run, folder, address, name)
-            for name in names
-            if not left_out(BLOCKS[name])
+            name: executor.submit(run, folder, name) for name in names if not left_out(BLOCKS[name])
         }
 
 
-def run(folder, address, name):
+AROUND = """import os, sys
+os.chdir({folder!r})
+sys.path.insert(0, {folder!r})
+for descriptor in (1, 2):
+    os.dup2(os.open({said!r}, os.O_WRONLY | os.O_CREAT | os.O_APPEND), descriptor)
+{block}
+import atexit
+atexit._run_exitfuncs()  # multiprocessing does not
+"""
+
+
+def run(folder, name):
+    """Returns the exit status of a block and what it printed."""
     script = folder / f"{name.replace('/', '-')}.py"
-    script.write_text(BLOCKS[name])
-    return subprocess.run(
-        [sys.executable, str(script)],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "MPLBACKEND": "agg", ADDRESS: address},
-        capture_output=True,
-        text=True,
-        timeout=LIMIT_S,
-        check=False,
-    )
+    said = script.with_suffix(".txt")
+    said.touch()
+    script.write_text(AROUND.format(folder=str(folder), said=str(said), block=BLOCKS[name]))
+    process = FORKS.Process(target=runpy.run_path, args=(str(script), None, "__main__"))
+    process.start()
+    process.join(LIMIT_S)
+    status = process.exitcode
+    process.kill()
+    return status, said.read_text()
 
 
 def test_the_notebook_was_executed():
@@ -136,5 +154,5 @@ assert "sweep(config" in BLOCKS[LONG]
 def test_a_block_runs_as_a_script(name, running):
     if why := left_out(BLOCKS[name]):
         pytest.skip(why)
-    done = running[name].result()
-    assert done.returncode == 0, f"{BLOCKS[name]}\n{done.stdout}\n{done.stderr}"
+    status, said = running[name].result()
+    assert status == 0, f"{BLOCKS[name]}\n{said}"
