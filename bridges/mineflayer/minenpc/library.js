@@ -1,5 +1,6 @@
-// Shared by the experts' programs. It is preceded by MEMORY, {name: [x, y, z]}, and USER, and followed
-// by the program of a task, which uses what any program may use (docs/mineflayer-api.md).
+// Shared by the experts' programs, each of which has what it uses of it. It is preceded by MEMORY, {name:
+// [x, y, z]}, USER, and ASKED, {n, m} as far as the request says them, and followed by the program of a
+// task, which uses what any program may use (docs/mineflayer-api.md).
 const PLAYER = 'Player1';
 const me = bot.username;
 const home = bot.entity.position;
@@ -45,7 +46,7 @@ async function open(pattern, question) {
 
 /** How many are asked for. */
 async function amount(question = 'How many?') {
-  return Number(await open(/-?\d+/, question));
+  return ASKED.n ?? Number(await open(/-?\d+/, question));
 }
 
 /** Where a place is: remembered, or asked for. */

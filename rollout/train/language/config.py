@@ -78,6 +78,9 @@ class FineTuneConfig(LanguageConfig):
     """Trains a language model to answer as recorded episodes do."""
 
     dataset: str = key(..., "Dataset to learn from, or the run directory that recorded it.")
+    task: str = key(
+        "", "Path of the task's file, for a dataset of a task that is not one of its game's."
+    )
     only: Literal["success", "all"] = key("success", "Which episodes are learned from.")
     filter: str = key(
         "",

@@ -13,7 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from rollout.api import ACTION, OBSERVATION, Call, PlayedEpisode, read_calls
+from rollout.api import (
+    ACTION,
+    OBSERVATION,
+    Call,
+    PlayedEpisode,
+    details_for_policies,
+    read_calls,
+)
 from rollout.config import PolicyConfig, build_plugin
 from rollout.data import Dataset, EpisodeRef
 from rollout.data.calls import COLUMN
@@ -67,8 +74,10 @@ def read_examples(
     columns = _columns(dataset, ref)
     observations = select_role(dataset, columns, OBSERVATION)
     if COLUMN not in columns:
-        actions = select_role(dataset, columns, ACTION)
-        return list(example_builder.from_actions(observations, columns.get(_DETAILS), actions))
+        actions, details = select_role(dataset, columns, ACTION), columns.get(_DETAILS)
+        if details is not None:
+            details = [details_for_policies(each or {}) for each in details]
+        return list(example_builder.from_actions(observations, details, actions))
     files = example_builder.pictures(observations)
     return [
         TrainingExample(call.messages or (), _pictures_of(call, files), answer=call.answer)

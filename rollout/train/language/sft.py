@@ -14,7 +14,7 @@ from rollout.api import Outcome, StateSet
 from rollout.cli import Session
 from rollout.config import BridgeConfig, make_config
 from rollout.data import Dataset, EpisodeRef
-from rollout.errors import ConfigError
+from rollout.errors import ConfigError, UnknownNameError
 from rollout.job import Job, open_job
 from rollout.models.examples import TrainingExample
 from rollout.named_code import check_code
@@ -88,11 +88,22 @@ def _plan(config: FineTuneConfig, dataset: Dataset) -> LanguagePlan:
     manifest = dataset.manifest
     options = {"name": manifest.bridge, **manifest.bridge_options}
     plays, source = bool(config.validation.states), f"the dataset {config.dataset}"
-    bridge_config, bridge, task = bridge_and_task(
-        make_config(BridgeConfig, options),
-        manifest.task["name"],
-        partial(check_code, source=source, starts=plays),
-    )
+    name = str(manifest.task["name"])
+    try:
+        bridge_config, bridge, task = bridge_and_task(
+            make_config(BridgeConfig, options),
+            config.task or name,
+            partial(check_code, source=source, starts=plays),
+        )
+    except UnknownNameError as error:
+        if config.task or error.name != name:
+            raise
+        raise ConfigError(
+            f"{source} is of the task {name!r}, which is none of {manifest.bridge}'s; set task to "
+            f"the path of its file"
+        ) from error
+    if task.name != name:
+        raise ConfigError(f"task={config.task} is {task.name!r}, and {source} is of {name!r}")
     # A new model has no folder yet; everything else is checked before the run directory is made.
     recipe = language_recipe(config.policy)
     recipe.example_builder(bridge.spec, task)
