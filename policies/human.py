@@ -5,13 +5,14 @@ A person can play only one slot of one game at a time, in this process.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
 from policies.human_keys import make_controls
 from policies.human_window import Picture, PlaySetup, Window, picture, window
 from rollout.api import (
+    PERSON,
     BridgeSpec,
     Columns,
     ColumnSpec,
@@ -137,8 +138,16 @@ class Human:
         slots = len(next(iter(observations.values())))
         if slots != 1:
             raise _too_many(slots)
+        said: Details = details[0] if details else {}
+        self.screen.hear(said.get("chat") or ())
+        if told := said.get(f"{PERSON}told"):
+            self.screen.progress.goal = f"Say: {' / '.join(told)}"
         inputs = self.screen.step({key: column[0] for key, column in observations.items()})
         return Decision(self.setup.controls.action(inputs))
+
+    def wait(self, done: Callable[[], bool]) -> None:
+        """Keeps the window alive until another has decided, or the person leaves."""
+        self.screen.wait(done)
 
 
 def _too_many(slots: int) -> ConfigError:

@@ -57,6 +57,8 @@ _FALLBACK_CHORDS: Chords = {"left": ("left",), "right": ("right",)}  # if no act
 _PRINTED = (*string.digits, *string.ascii_lowercase, "space")
 ARROWS = ("up", "down", "left", "right")
 RESERVED = ("escape", "f1", "f10", "return", "enter")  # used by the window
+TALK = "t"
+"""The key that begins a line to say, in games whose actions have a text beside keys."""
 _IDLE = ("noop", "none", "nothing", "stay")
 _MODIFIERS = ("left shift", "left ctrl", "left alt")
 _ARROW_DEGREES = 5.8  # in one step
@@ -75,12 +77,14 @@ class Inputs:
         down: pixels that the mouse moved down.
         clicked: where on the picture a button of the mouse was pressed last, as shares of its
             width and height, 0 to 1; None if none was pressed.
+        said: the line that was typed; empty for none.
     """
 
     held: tuple[str, ...] = ()
     right: float = 0.0
     down: float = 0.0
     clicked: tuple[float, float] | None = None
+    said: str = ""
 
 
 class Controls(Protocol):
@@ -111,7 +115,7 @@ def make_controls(spec: BridgeSpec, given: Chords, *, sensitivity: float) -> Con
     Args:
         spec: the game: one ``Discrete`` column; or three, a click's ``x`` and ``y`` and a key; or a
             ``MultiBinary`` one whose bits have names, and optionally a ``MultiDiscrete`` one with
-            the places ``pitch`` and ``yaw``.
+            the places ``pitch`` and ``yaw``, and a ``Text`` one, a line to say.
         given: chords of actions that replace the usual ones.
         sensitivity: degrees per pixel of mouse movement.
 
@@ -130,12 +134,15 @@ def make_controls(spec: BridgeSpec, given: Chords, *, sensitivity: float) -> Con
         pressed = DiscreteControls(keys[0], leaves[keys[0]], spec.action_labels, {**named, **given})
         return ClickControls((leaves["x"], leaves["y"]), pressed)
     bits = [k for k, leaf in leaves.items() if isinstance(leaf, spaces.MultiBinary)]
+    lines = [k for k, leaf in leaves.items() if isinstance(leaf, spaces.Text)]
     turns = [k for k, leaf in leaves.items() if isinstance(leaf, spaces.MultiDiscrete)]
     has_names = len(bits) == 1 and bits[0] in spec.action_labels
     turning = all(tuple(spec.action_labels.get(k, ())) == ("pitch", "yaw") for k in turns)
-    if has_names and turning and len(turns) <= 1 and len(leaves) == 1 + len(turns):
+    if has_names and turning and len(turns) <= 1 and len(lines) <= 1:
         camera = Camera.make(turns[0], leaves[turns[0]], spec.action_labels) if turns else None
-        return KeyCameraControls(bits[0], spec.action_labels[bits[0]], camera, given, sensitivity)
+        names = spec.action_labels[bits[0]]
+        if len(leaves) == 1 + len(turns) + len(lines):
+            return KeyCameraControls(bits[0], names, camera, given, sensitivity, *lines)
     own = ", ".join(f"{key} ({leaf})" for key, leaf in leaves.items())
     raise ConfigError(
         f"a person can play a game with one Discrete action, with x, y and a key, or with named "
@@ -306,7 +313,7 @@ def mu_law(count: int) -> tuple[float, ...]:
 
 
 class KeyCameraControls:
-    """A ``MultiBinary`` column of named keys, and a camera controlled by mouse and arrow keys.
+    """A ``MultiBinary`` column of named keys, a camera by mouse and arrow keys, and a line to say.
 
     Each bin has one angle, so mouse movement beyond the chosen bin is carried over to the next
     step: over a few steps the view turns as far as the mouse moved.
@@ -319,10 +326,14 @@ class KeyCameraControls:
         camera: Camera | None,
         given: Chords,
         sensitivity: float,
+        line: str = "",
     ) -> None:
         self._column, self._labels = column, list(labels)
-        self._camera, self._sensitivity = camera, sensitivity
-        self.chords = bind_keys(self._labels, given, () if camera is None else ARROWS, all_of=False)
+        self._camera, self._sensitivity, self._line = camera, sensitivity, line
+        taken = (*(() if camera is None else ARROWS), *((TALK,) if line else ()))
+        self.chords = dict(bind_keys(self._labels, given, taken, all_of=False))
+        if line:
+            self.chords["say"] = (TALK,)
         self.uses_mouse = camera is not None
         self._left = np.zeros(2)  # degrees of pitch and yaw that remain to be turned
 
@@ -332,7 +343,7 @@ class KeyCameraControls:
         turned = self._camera is not None and (
             bool(inputs.right or inputs.down) or any(a in inputs.held for a in ARROWS)
         )
-        return pressed or turned
+        return pressed or turned or bool(inputs.said)
 
     def action(self, inputs: Inputs) -> Columns:
         """See ``Controls``."""
@@ -340,6 +351,8 @@ class KeyCameraControls:
         row: Columns = {self._column: np.array([bits], np.int8)}
         if self._camera is not None:
             row[self._camera.column] = np.array([self._turn(self._camera, inputs)], np.int64)
+        if self._line:
+            row[self._line] = np.array([inputs.said], object)
         return row
 
     def _turn(self, camera: Camera, inputs: Inputs) -> tuple[int, int]:

@@ -17,7 +17,7 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from policies.human_keys import Controls, Inputs
+from policies.human_keys import TALK, Controls, Inputs
 from policies.human_text import HINT, EpisodeProgress, Line, help_lines, result_lines
 from rollout.api import Array, BridgeSpec, Columns, Fragment, Start, Task, pixels
 from rollout.errors import BudgetExhausted, ConfigError, UnknownNameError, missing_extra
@@ -34,6 +34,7 @@ _SMALL, _GAP = 11, 12  # pixels: of the smallest font, between the columns of th
 _LEAST_WIDTH = 640
 _SCREEN_SHARE = 0.85  # share of the screen that the window may cover
 _BACK, _TEXT, _DIM, _SHADE = (24, 26, 30), (235, 235, 235), (150, 155, 165), (0, 0, 0, 225)
+_CHAT, _LONGEST_LINE = 6, 256  # lines of the chat that are shown; characters of one to say
 _HEADLESS_DRIVERS = ("offscreen", "dummy")  # the driver that SDL chooses when there is no screen
 
 
@@ -91,6 +92,8 @@ class Window:
         self._pressed: dict[str, None] = {}  # pressed since the last step, possibly released again
         self._mouse_motion = (0.0, 0.0)
         self._clicked: tuple[float, float] | None = None
+        self._said = ""  # the line that was typed since the last step
+        self._chat: list[str] = []
         self._stepped_ms = 0
         self._pressed_ms = 0  # the last time that a key was pressed
         self._setup: PlaySetup | None = None
@@ -117,8 +120,19 @@ class Window:
         self._setup = setup
         self.progress.begin(setup.spec, setup.task, start)
         self._release_inputs()
+        self._chat = []
         if self._surface is not None:
             self._capture(True)
+
+    def hear(self, lines: Iterable[str]) -> None:
+        """Shows lines of the game's chat over the picture, below the earlier ones."""
+        self._chat = [*self._chat, *lines][-_CHAT:]
+
+    def wait(self, done: Callable[[], bool]) -> None:
+        """Keeps the window alive until something is done elsewhere, or the person leaves."""
+        while not done() and not self.closed and not self.stopping():
+            self._clock.tick(_FREE)
+            self._process_events()
 
     def step(self, observations: Columns) -> Inputs:
         """Shows an observation until the next step is due.
@@ -142,7 +156,7 @@ class Window:
         self._require_open()
         self._stepped_ms = self._pygame.time.get_ticks()
         inputs = self._inputs()
-        self._pressed, self._mouse_motion, self._clicked = {}, (0.0, 0.0), None
+        self._pressed, self._mouse_motion, self._clicked, self._said = {}, (0.0, 0.0), None, ""
         return inputs
 
     def watch(self, fragment: Fragment) -> None:
@@ -183,11 +197,11 @@ class Window:
             return self.restart_requested
         now, after = self._pygame.time.get_ticks(), 1000 * self._setup.repeat_after
         repeats = 0 < after <= now - self._pressed_ms and now - self._stepped_ms >= _REPEAT_MS
-        return bool(self._pressed) or repeats
+        return bool(self._pressed or self._said) or repeats
 
     def _inputs(self) -> Inputs:
         up_again = tuple(key for key in self._pressed if key not in self._held)
-        return Inputs(up_again + tuple(self._held), *self._mouse_motion, self._clicked)
+        return Inputs(up_again + tuple(self._held), *self._mouse_motion, self._clicked, self._said)
 
     def _process_events(self) -> None:
         """Processes the events of the window."""
@@ -225,6 +239,8 @@ class Window:
             self.closed = True
         elif name in ("escape", "f1"):
             self._pause()
+        elif name == TALK and self._setup is not None and "say" in self._setup.controls.chords:
+            self._said = self._type_line()
         else:
             self._held[name] = self._pressed[name] = None
             self._pressed_ms = self._pygame.time.get_ticks()
@@ -251,6 +267,29 @@ class Window:
         self._release_inputs()
         return pressed
 
+    def _type_line(self) -> str:
+        """Returns the line that the person types until Enter; empty after Esc. The game waits."""
+        pygame = self._pygame
+        line, typing = "", True
+        self._capture(False)
+        pygame.event.clear(pygame.TEXTINPUT)  # of the key that began it
+        while typing and not self.closed and not self.stopping():
+            self._draw(
+                [("Say:", ""), (f"{line}_", ""), ("", ""), ("Enter", "say it"), ("Esc", "do not")]
+            )
+            self._clock.tick(_FREE)
+            for event in pygame.event.get():
+                self.closed = self.closed or event.type == pygame.QUIT
+                if event.type == pygame.TEXTINPUT:
+                    line = (line + event.text)[:_LONGEST_LINE]
+                key = pygame.key.name(event.key) if event.type == pygame.KEYDOWN else ""
+                line = line[:-1] if key == "backspace" else "" if key == "escape" else line
+                typing = typing and key not in ("return", "enter", "escape")
+        self._release_inputs()
+        self._capture(True)
+        self._clock.tick()
+        return line.strip()
+
     def _release_inputs(self) -> None:
         """Releases all held keys: a key held during a pause must be pressed again."""
         self._held, self._pressed, self._mouse_motion, self._clicked = {}, {}, (0.0, 0.0), None
@@ -270,6 +309,7 @@ class Window:
         image = pygame.transform.scale(image, (width * scale, height * scale))
         surface.fill(_BACK)
         surface.blit(image, ((surface.get_width() - image.get_width()) // 2, 0))
+        self._write(self._chat, _TEXT, (_MARGIN, _MARGIN), self._font, _LINE, _BACK)
         lines = [*self._wrapped(self.progress.goal), self.progress.line(self._steps_per_second())]
         top = image.get_height() + _MARGIN
         self._write(lines, _TEXT, (_MARGIN, top), self._font, _LINE)
@@ -313,9 +353,11 @@ class Window:
         at: tuple[int, int],
         font: Any,
         pitch: int,
+        back: Sequence[int] | None = None,
     ) -> None:
         for n, text in enumerate(lines):
-            self._surface.blit(font.render(text, True, colour), (at[0], at[1] + pitch * n))
+            drawn = font.render(text, True, colour, back)
+            self._surface.blit(drawn, (at[0], at[1] + pitch * n))
 
     def _wrapped(self, text: str) -> list[str]:
         lines: list[str] = []

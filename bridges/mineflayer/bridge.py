@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
+from gymnasium.spaces import Dict
 from numpy.typing import NDArray
 
 from bridges.mineflayer import spaces
@@ -19,9 +20,15 @@ from bridges.mineflayer.driver import Driver
 from bridges.mineflayer.factors import state_space
 from bridges.mineflayer.instance import MineflayerInstance, SavingInstance, Shape
 from bridges.mineflayer.loadouts import given
+from bridges.mineflayer.minenpc.scene import PLAYER
 from bridges.mineflayer.names import VERSION, check_version
 from bridges.mineflayer.node import GAME, find_node, require_packages
-from bridges.mineflayer.pictures.observation import Pictures, RayCaster, read_picture
+from bridges.mineflayer.pictures.observation import (
+    PERSON_SCENE,
+    Pictures,
+    RayCaster,
+    read_picture,
+)
 from bridges.mineflayer.scene import NO_SCENE, Scene, make_scene
 from bridges.mineflayer.spaces import BEARINGS, LAYOUTS, RGB
 from bridges.mineflayer.task_documents import MinelandTasks
@@ -126,6 +133,9 @@ class MineflayerBridge:
     players: Mapping[str, Any] = option(
         dict, "scripted players, {name: {at, items, script, answers}}; see docs/mineflayer.md"
     )
+    person: str = option(
+        "", "scripted player that a person plays by columns person/..., see gamut play; '' for none"
+    )
     regions: Mapping[str, Any] = option(
         dict,
         "named places for judges and the event trace, {name: {at, radius} or {box}, watch}; see "
@@ -181,6 +191,22 @@ class MineflayerBridge:
             raise ConfigError("minenpc needs mode=embedded and one agent with its usual name")
         if self.minenpc and (self.scene != NO_SCENE or self.hunt):
             raise ConfigError("minenpc has a scene of its own: leave commands, blocks, players out")
+
+        self._check_person()
+
+    def _check_person(self) -> None:
+        if not self.person:
+            return
+        if self.mode == "remote" or self.agents > 1:
+            raise ConfigError("person needs mode=embedded and one agent")
+        cast = (PLAYER,) if self.minenpc else tuple(self.players)
+        if cast and self.person not in cast:
+            raise UnknownNameError("scripted player", self.person, cast)
+
+    @property
+    def has_person(self) -> bool:
+        """True if a person plays one of the players; those of a task are known with its options."""
+        return bool(self.person and (self.minenpc or self.players))
 
     @cached_property
     def scene(self) -> Scene:
@@ -256,6 +282,11 @@ class MineflayerBridge:
         """Returns what is known before launch; does not need Node."""
         layout, remote = load_layout(), self.mode == "remote"
         picture, blueprint = (self.rgb_height, self.rgb_width), self.blueprint_picture()
+        acts = spaces.action_space(self.actions, self.compact_actions)
+        labels = spaces.action_labels(self.actions, self.compact_actions)
+        if self.has_person:
+            columns, names = spaces.person_actions()
+            acts, labels = Dict({**acts.spaces, **columns}), {**labels, **names}
         waits = self.ticks_per_step * 0.05 * _REAL_TIME if remote else self.ticks_per_step * 0.1
         if self.actions == "code":
             tick_s = self.code_time_ms / 1000
@@ -264,9 +295,13 @@ class MineflayerBridge:
             name=NAME,
             version=f"1/minecraft {self.version}",
             observation_space=spaces.observation_space(
-                layout, self.observed(), picture, None if blueprint is None else blueprint.shape
+                layout,
+                self.observed(),
+                picture,
+                None if blueprint is None else blueprint.shape,
+                person=self.has_person,
             ),
-            action_space=spaces.action_space(self.actions, self.compact_actions),
+            action_space=acts,
             state_space=state_space(hunt=self.hunt, npc=self.minenpc),
             signals={each.key: each.signal() for each in layout if each.role == "signal"},
             max_width=self.max_width,
@@ -291,7 +326,7 @@ class MineflayerBridge:
                 not remote,
             ),
             task_tools=MinecraftTaskTools(self.ticks_per_step),
-            action_labels=spaces.action_labels(self.actions, self.compact_actions),
+            action_labels=labels,
             action_defaults=spaces.DEFAULTS.get(self.actions, {}),
         )
 
@@ -311,6 +346,9 @@ class MineflayerBridge:
             "ticks_per_step": self.ticks_per_step,
             "view_distance": self.view_distance,
             "rgb": rgb if RGB in self.observe else None,
+            "person": {"name": self.person, "actions": "human", "rgb": {**rgb, "hud": True}}
+            if self.has_person
+            else None,
             "senses": {
                 "sight_distance": self.sight_distance,
                 "line_of_sight": self.line_of_sight,
@@ -373,12 +411,18 @@ class MineflayerBridge:
             self.scene,
             self.blueprint_picture(),
             width,
+            self.person if self.has_person else "",
         )
         pictures = None
         if RGB in self.observe:
             pictures = Pictures(RayCaster(hello), width, self.rgb_height, self.rgb_width)
+        person = None
+        if self.has_person:
+            person = Pictures(
+                RayCaster(hello), width, self.rgb_height, self.rgb_width, PERSON_SCENE
+            )
         saves = self.mode == "embedded" and self.agents == 1
-        return (SavingInstance if saves else MineflayerInstance)(driver, shape, pictures)
+        return (SavingInstance if saves else MineflayerInstance)(driver, shape, pictures, person)
 
 
 def game_command() -> tuple[list[str], dict[str, str]]:

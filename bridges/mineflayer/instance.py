@@ -17,12 +17,12 @@ from bridges.mineflayer.driver import Driver, Message
 from bridges.mineflayer.factors import start_message
 from bridges.mineflayer.loadouts import Item
 from bridges.mineflayer.minenpc.scene import case_of
-from bridges.mineflayer.pictures.observation import SCENE, Pictures
+from bridges.mineflayer.pictures.observation import PERSON_SCENE, SCENE, Pictures
 from bridges.mineflayer.scene import Scene
-from bridges.mineflayer.spaces import BEARINGS, BLUEPRINT, RGB, bearings, encode
-from rollout.api import NOTICE, Columns, Details, Frame, Start, StateSpace, check_slots
+from bridges.mineflayer.spaces import BEARINGS, BLUEPRINT, PERSON_RGB, RGB, bearings, encode
+from rollout.api import NOTICE, PERSON, Columns, Details, Frame, Start, StateSpace, check_slots
 from rollout.api.types import Bools
-from rollout.errors import GameError, InputError, OutOfTurnError
+from rollout.errors import GameError, InputError, OutOfTurnError, StateError
 
 _SNAPSHOT = b"gamut-mineflayer-1\n"
 _SNAPSHOT_S = 60.0
@@ -41,6 +41,7 @@ class Shape:
         scene: blocks and commands that each world begins with.
         blueprint: the observation ``blueprint``, the same for all; None without one.
         width: number of slots.
+        person: name of the player that a person plays; empty for none.
     """
 
     layout: tuple[Column, ...]
@@ -51,6 +52,7 @@ class Shape:
     scene: Scene
     blueprint: NDArray[np.uint8] | None
     width: int
+    person: str = ""
 
 
 class MineflayerInstance:
@@ -60,30 +62,38 @@ class MineflayerInstance:
         driver: the process, whose start-up message has been read.
         shape: properties of the bridge.
         pictures: renders ``rgb``; None if it is not observed.
+        person: renders what a person sees who plays another player; None if there is none.
 
     Attributes:
         pictures: likewise.
         names: names of agents, by slot, for their next reset, other than those of the bridge.
     """
 
-    def __init__(self, driver: Driver, shape: Shape, pictures: Pictures | None = None) -> None:
+    def __init__(
+        self,
+        driver: Driver,
+        shape: Shape,
+        pictures: Pictures | None = None,
+        person: Pictures | None = None,
+    ) -> None:
         self.driver, self._shape, self.pictures = driver, shape, pictures
+        shown = {RGB: pictures, PERSON_RGB: person}
+        self._pictures = {key: each for key, each in shown.items() if each is not None}
         self.names: dict[int, str] = {}
         self._rows = Rows(shape.layout, shape.width)
         self._arrays = self._rows.arrays()
         self._ready: Bools = np.zeros(shape.width, np.bool_)
         self._idle: Bools = np.ones(shape.width, np.bool_)  # never reset, or over
         self._details: list[Details] = [{} for _ in range(shape.width)]
-        self._frame = self._framed(self._rows, None if pictures is None else pictures.out)
+        self._frame = self._framed(self._rows, {k: p.out for k, p in self._pictures.items()})
         self._ended = ""  # why no more requests are accepted
 
-    def _framed(self, rows: Rows, picture: Any) -> Frame:
+    def _framed(self, rows: Rows, pictures: Columns) -> Frame:
         kept = [key for key in self._shape.observe if key != BEARINGS]
         observations = {key: rows.observations[key] for key in kept}
         if BEARINGS in self._shape.observe:
             observations[BEARINGS] = _bearings(rows)
-        if picture is not None:
-            observations[RGB] = picture
+        observations.update(pictures)
         state = rows.frame
         blueprint = self._shape.blueprint
         if blueprint is not None:
@@ -101,12 +111,15 @@ class MineflayerInstance:
         order = sorted(range(len(rows)), key=rows.__getitem__)
         states, extra, scene = self._shape.states, self._shape.extra, self._shape.scene
         sent = [start_message(states, starts[k], extra[rows[k] % len(extra)], scene) for k in order]
-        for k, start in zip(order, sent, strict=True):
+        start_of = dict(zip(order, sent, strict=True))
+        for k, start in start_of.items():
             if rows[k] in self.names:
                 start["name"] = self.names[rows[k]]
         sorted_rows = [rows[k] for k in order]
         answer = self._ask("reset", {"slots": sorted_rows, "starts": sent}, timeout_s)
         for k, said in zip(order, self._said(answer, len(rows), "reset"), strict=True):
+            if self._shape.person:
+                said[f"{PERSON}told"] = _script_of(start_of[k], self._shape.person)
             state = starts[k].state.values
             said.update(case_of(state).told() if "npc" in state else {})
         frame = self._take(sorted_rows, answer, "reset")
@@ -121,13 +134,11 @@ class MineflayerInstance:
             target[slots] = source
         self._ready[slots] = True
         self._idle[slots] = rows.frame[OVER] | rows.frame[TRUNCATED]
-        picture = None
-        if self.pictures is not None:
-            with self._failing():
-                picture = self.pictures.begin(slots, details)
+        with self._failing():
+            pictures = {key: p.begin(slots, details) for key, p in self._pictures.items()}
         for slot, said in zip(slots, details, strict=True):
             self._details[slot] = _shown(said)
-        frame = self._framed(rows, picture)
+        frame = self._framed(rows, pictures)
         frame.details = [self._details[slot] for slot in slots]
         return frame
 
@@ -151,9 +162,9 @@ class MineflayerInstance:
         if BEARINGS in self._frame.observations:
             self._frame.observations[BEARINGS][:] = _bearings(self._rows)
         playing = np.flatnonzero(~idle).tolist()
-        if self.pictures is not None:
-            with self._failing():
-                self.pictures.follow(playing, details)
+        with self._failing():
+            for pictures in self._pictures.values():
+                pictures.follow(playing, details)
         shown = list(self._details)
         for slot in playing:
             shown[slot] = _shown(details[slot])
@@ -297,9 +308,19 @@ def _bearings(rows: Rows) -> NDArray[np.float32]:
     return bearings(rows.observations["entities"], rows.observations["look"])
 
 
+def _script_of(start: Message, name: str) -> list[str]:
+    """Returns what a scripted player of a start would say, for the person who plays it."""
+    found = next((each for each in start["players"] if each["name"] == name), None)
+    if found is None:
+        raise StateError(f"person={name}: there is no such player in this start")
+    says = [step["say"] for step in found["script"] if "say" in step]
+    return [*says, *(f"{pattern}? {text}" for pattern, text in found["answers"])]
+
+
 def _shown(details: dict[str, Any]) -> Details:
     """Details of a slot, without those for the renderer, with the reason why its agent is gone."""
-    details.pop(SCENE, None)
+    for key in (SCENE, PERSON_SCENE):
+        details.pop(key, None)
     for event in details.get("event") or ():
         if event.get("type") == "kicked":
             details[NOTICE] = f"{event['agent']} was removed: {event['reason']}"

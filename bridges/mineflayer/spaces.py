@@ -18,7 +18,8 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from bridges.mineflayer.columns import Column
-from rollout.api import AnyText, Array, Columns, clean_text, leaf_shape
+from bridges.mineflayer.scene import LONGEST_SAY
+from rollout.api import PERSON, AnyText, Array, Columns, clean_text, leaf_shape
 from rollout.api.spaces import Labels
 from rollout.api.types import Floats
 from rollout.errors import ConfigError, SpaceError, UnknownNameError
@@ -78,6 +79,9 @@ LAYOUTS = ("low_level", "human", "mouse", "code", "compact")
 
 ACTION, KEYS_COLUMN, CAMERA, KIND, CODE = "action", "keys", "camera", "kind", "code"
 RGB = "rgb"
+PERSON_RGB = f"{PERSON}{RGB}"
+"""The observation with the picture of the player that a person plays."""
+
 BLUEPRINT = "blueprint"
 """The observation with the picture of what is to be built."""
 
@@ -208,6 +212,15 @@ def action_labels(layout: str, chosen: Sequence[str] = ()) -> Labels:
     return {ACTION: tuple(chosen)} if chosen else _LABELS[layout]
 
 
+def person_actions() -> tuple[dict[str, spaces.Space[Any]], Labels]:
+    """Returns the action columns of a person who plays a scripted player, and their names."""
+    columns: dict[str, spaces.Space[Any]] = {
+        f"{PERSON}{key}": leaf for key, leaf in _SPACES["human"].spaces.items()
+    }
+    columns[f"{PERSON}say"] = AnyText(LONGEST_SAY, min_length=0, charset=_PRINTED)
+    return columns, {f"{PERSON}{key}": names for key, names in _LABELS["human"].items()}
+
+
 def neutral(layout: str, rows: int, chosen: Sequence[str] = ()) -> Columns:
     """Returns the no-op for some rows; a running program continues.
 
@@ -242,6 +255,8 @@ def observation_space(
     observe: Sequence[str],
     picture: tuple[int, int],
     blueprint: tuple[int, ...] | None = None,
+    *,
+    person: bool = False,
 ) -> spaces.Dict:
     """Returns the observation space.
 
@@ -250,6 +265,7 @@ def observation_space(
         observe: keys of the layout, ``bearings`` and ``rgb``.
         picture: height and width of ``rgb`` in pixels.
         blueprint: shape of the picture of what is to be built; None without one.
+        person: whether a person plays another player, whose picture is observed, too.
     """
     shown: dict[str, spaces.Space[Any]] = {
         column.key: column.space()
@@ -260,6 +276,8 @@ def observation_space(
         shown[BEARINGS] = bearings_space()
     if RGB in observe:
         shown[RGB] = spaces.Box(0, 255, (*picture, 3), np.uint8)
+    if person:
+        shown[PERSON_RGB] = spaces.Box(0, 255, (*picture, 3), np.uint8)
     if blueprint is not None:
         shown[BLUEPRINT] = spaces.Box(0, 255, blueprint, np.uint8)
     return spaces.Dict(shown)

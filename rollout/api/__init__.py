@@ -22,6 +22,7 @@ from rollout.api.algorithm import (
 )
 from rollout.api.bridge import (
     NOTICE,
+    PERSON,
     PRIVILEGED,
     Bridge,
     BridgeSpec,
@@ -91,6 +92,7 @@ __all__ = [
     "NOTICE",
     "NO_USAGE",
     "OBSERVATION",
+    "PERSON",
     "PRIVILEGED",
     "Algorithm",
     "AnyText",

@@ -23,6 +23,9 @@ NOTICE = "notice"
 one, such as a server that kicked the agent."""
 PRIVILEGED = "privileged"
 """Key of ``Frame.details`` for what evaluators and datasets get and policies do not."""
+PERSON = "person/"
+"""Begins the names of actions, observations and details of a person who plays another player of the
+agent's world; the policy ``with_person`` keeps them from the agent's."""
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ from rollout.config import (
     key,
 )
 
-HUMAN = "human"
+HUMAN, WITH_PERSON = "human", "with_person"
 
 
 class PlayConfig(Section):
@@ -48,8 +48,11 @@ class PlayConfig(Section):
     @field_validator("policy")
     @classmethod
     def _a_person(cls, policy: PolicyConfig) -> PolicyConfig:
-        if policy.name != HUMAN:
-            raise ValueError(f"expected {HUMAN}, got {policy.name}; others play by collect.py")
+        if policy.name not in (HUMAN, WITH_PERSON):
+            raise ValueError(
+                f"expected {HUMAN}, or {WITH_PERSON} with a policy beside the person, got "
+                f"{policy.name}; others play by collect.py"
+            )
         return policy
 
     def collecting(self) -> CollectConfig:

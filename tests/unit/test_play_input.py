@@ -26,7 +26,7 @@ def call(tmp_path, capsys, monkeypatch):
 
 
 BAD = {
-    "policy.name=random": "expected human, got random; others play by collect.py",
+    "policy.name=random": "got random; others play by collect.py",
     "policy.keys={up: [w]}": "unknown action in policy.keys 'up'. Valid: 0, 1, 2, 3, 4",
     "policy.keys={1: [w], 2: [w]}": "policy.keys",
     "policy.column=position": "unknown image observation 'position'. Valid: image",

@@ -18,7 +18,7 @@ class Game {
     this.config = config;
     this.agents = config.agents;
     this.worlds = new Array(config.width / config.agents).fill(null);
-    this.layout = columnsOf(config.actions);
+    this.layout = { ...columnsOf(config.actions), ...(config.person && columnsOf('person')) };
     /** The last row of each slot, for slots that are over or were never reset. */
     this.last = new Columns(config.width);
     this.details = Array.from({ length: config.width }, () => ({}));

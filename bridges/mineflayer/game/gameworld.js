@@ -45,6 +45,8 @@ class GameWorld extends World {
     this.agents = new Array(config.agents).fill(null);
     this.targets = [];
     this.cast = [];
+    /** The agent of the player that a person plays instead of its script; null for none. */
+    this.person = null;
     this.days = 0;
     this.lastTime = 0;
     this.journal = new Journal();
@@ -91,7 +93,7 @@ class GameWorld extends World {
     });
     this.lastTime = this.serv.time ?? 0;
     const { regions = [] } = start;
-    if (regions.length === 0 && this.cast.length === 0) return;
+    if (regions.length === 0 && this.cast.length === 0 && this.person === null) return;
     this.privileged = new Privileged(this, regions);
     for (const { index } of begins) this.privileged.follow(this.agents[index]);
   }
@@ -127,7 +129,9 @@ class GameWorld extends World {
         const { at: [x, y, z], facing } = players[i];
         player.teleport(spawn.offset(x + 0.5, y, z + 0.5));
         if (facing) player.sendSelfPosition(undefined, [FACINGS[facing], 0]);
-        this.cast.push(new ScriptedPlayer(this, bot, players[i], spawn));
+        if (players[i].name === this.config.person?.name) {
+          this.person = new Agent(this, bot, { ...this.config, ...this.config.person });
+        } else this.cast.push(new ScriptedPlayer(this, bot, players[i], spawn));
       });
       await this.settle();
     });
@@ -159,6 +163,7 @@ class GameWorld extends World {
   async play(actions) {
     await this.run(async () => {
       for (const [index, row] of actions) await this.begun(this.agents[index].act(row));
+      if (this.person !== null) await this.begun(this.personActs(actions[0]?.[1]));
       this.journal.step(actions);
       await drain(this);
       check(this);
@@ -166,10 +171,19 @@ class GameWorld extends World {
         await tick(this);
         this.ticks++;
         this.countDays();
-        for (const agent of this.agents) if (agent !== null && !agent.stopped) agent.afterTick();
+        for (const agent of [...this.agents, this.person]) {
+          if (agent !== null && !agent.stopped) agent.afterTick();
+        }
         for (const player of this.cast) player.tick();
       }
     });
+  }
+
+  /** Lets the person act by the columns of a row that are the person's, while the episode runs. */
+  personActs(row) {
+    if (row === undefined) return undefined;
+    if (row['person/say'] !== '') this.person.bot.chat(row['person/say']);
+    return this.person.act({ keys: row['person/keys'], camera: row['person/camera'] });
   }
 
   /**
@@ -218,10 +232,12 @@ class GameWorld extends World {
     this.lastTime = time;
   }
 
-  /** Adds the ray-caster's data to an agent's details, if pictures are observed. */
+  /** Adds the ray-caster's data to an agent's details: its own if it observes pictures, a person's. */
   withScene(agent, details) {
-    if (!this.config.rgb) return details;
-    return { ...details, scene: this.run(() => sceneOf(agent)) };
+    const shown = { ...details };
+    if (this.config.rgb) shown.scene = this.run(() => sceneOf(agent));
+    if (this.person !== null) shown.person_scene = this.run(() => sceneOf(this.person));
+    return shown;
   }
 
   /** Returns a snapshot; throws a StateError while a generated program runs. */
@@ -235,7 +251,7 @@ class GameWorld extends World {
   }
 
   close() {
-    for (const agent of this.agents) agent?.leave();
+    for (const agent of [...this.agents, this.person]) agent?.leave();
     super.close();
   }
 }

@@ -68,7 +68,7 @@ class Session {
     await this.game.warm();
     const registry = shareVersion(config.version);
     return { node: process.version, packages: versions(), layout: LAYOUT,
-      ...(config.rgb ? sceneTable(registry) : {}) };
+      ...(config.rgb || config.person ? sceneTable(registry) : {}) };
   }
 
   reset({ slots, starts }) {

@@ -17,6 +17,9 @@ from rollout.errors import ConfigError
 SCENE = "scene"
 """Key of a row's details with the changes around its agent since its last frame."""
 
+PERSON_SCENE = "person_scene"
+"""Likewise, of the player that a person plays."""
+
 MOST_SIDE = 512
 """A blueprint's longer side in pixels; larger ones are made smaller."""
 
@@ -74,13 +77,16 @@ class Pictures:
         slots: how many there are.
         height: of a picture, in pixels.
         width: likewise.
+        key: of the details with the changes of a scene.
 
     Attributes:
         out: the pictures, ``(slots, height, width, 3)``; zeros where a slot was never reset.
     """
 
-    def __init__(self, renderer: RayCaster, slots: int, height: int, width: int) -> None:
-        self._renderer = renderer
+    def __init__(
+        self, renderer: RayCaster, slots: int, height: int, width: int, key: str = SCENE
+    ) -> None:
+        self._renderer, self._key = renderer, key
         self.out: NDArray[np.uint8] = np.zeros((slots, height, width, 3), np.uint8)
         self._scenes: list[Any] = [None] * slots
 
@@ -121,5 +127,5 @@ class Pictures:
 
     def _show(self, slot: int, said: Mapping[str, Any]) -> None:
         scene = self._scenes[slot]
-        scene.apply(said[SCENE])
+        scene.apply(said[self._key])
         self._renderer.render(scene, self.out[slot])

@@ -32,6 +32,11 @@ const LAYOUTS = {
   },
   compact: { action: { dtype: 'int64', count: 1, sizes: [COMPACT.length] } }
 };
+/** What a person does who plays another player of the world (gameworld.js); no layout of agents. */
+LAYOUTS.person = {
+  'person/keys': LAYOUTS.human.keys, 'person/camera': LAYOUTS.human.camera,
+  'person/say': { dtype: 'text', count: 1 }
+};
 const ACTORS = { low_level: LowLevel, human: Human, mouse: Mouse, code: Code, compact: Compact };
 /** Names of the values of a column, where they have names. */
 const NAMES = {

@@ -2,7 +2,8 @@
 const test = require('node:test');
 const assert = require('node:assert');
 const { fromWords } = require('../survival/commands/words');
-const { begin } = require('./actions_help');
+const { KEYS } = require('../actions');
+const { begin, low } = require('./actions_help');
 
 const run = (world, ...lines) => lines.reduce(
   (before, line) => before.then(() => world.command(0, fromWords(line))), Promise.resolve());
@@ -234,5 +235,38 @@ test('packets of operators and of creative mode are refused, and are violations'
   world.run(() => bot._client.write('chat', { message: 'I/O is fine' }));
   await world.step(2);
   assert.deepStrictEqual(own(world).map(({ type }) => type), ['chat']);
+  world.close();
+});
+
+test('a person in place of a script talks, hits, walks and hands over; the agent hears and sees it', async () => {
+  const person = { name: 'Ada', actions: 'human', rgb: { height: 9, width: 16, hud: true } };
+  const world = await begin({ person }, { players: [player({ at: [2, 0, 0], facing: 'west',
+    items: [{ name: 'bread', count: 3, slot: null }], script: [{ say: 'Not said.' }], answers: [['.', 'Nor this.']] })] });
+  const seen = [];
+  const play = async (steps, say, ...keys) => {
+    for (let i = 0; i < steps; i++) {
+      const row = { 'person/keys': KEYS.map((key) => Number(keys.includes(key))), 'person/camera': [5, 5],
+        'person/say': i === 0 ? say : '' };
+      await world.play([[0, { ...low(), ...row }]]);
+    }
+    const details = world.withScene(world.agents[0], world.run(() => world.agents[0].look().details));
+    assert.strictEqual(details.scene, undefined);
+    assert.ok(details.person_scene.display);
+    seen.push(...details.trace.map(({ tick, position, ...event }) => event));
+    return details.privileged.players.Ada;
+  };
+  const before = (await play(1, 'Hello?')).position;
+  world.run(() => world.bots[0].chat('How many?'));
+  await play(20, '', 'attack');
+  await play(10, '', 'drop');
+  await play(40, '');
+  assert.deepStrictEqual((await play(1, '')).items, { bread: 2 });
+  const { position } = await play(8, '', 'back');
+  assert.ok(position[0] > before[0] + 0.5, `${position} after ${before}`);
+  assert.deepStrictEqual(seen.filter(({ type }) => type === 'chat').map(({ who, text }) => [who, text]),
+    [['Ada', 'Hello?'], ['a0', 'How many?']]);
+  assert.deepStrictEqual(seen.find(({ type }) => type === 'hit'), { type: 'hit', who: 'Ada', entity: 'a0' });
+  assert.deepStrictEqual(seen.find(({ type }) => type === 'picked'),
+    { type: 'picked', who: 'a0', item: 'bread', count: 1, thrower: 'Ada' });
   world.close();
 });
