@@ -159,8 +159,9 @@ class WithPerson:
         )
         wait([deciding], _AT_ONCE_S)
         self._person.wait(deciding.done)
-        decided = deciding.result()
+        # First: who has closed the window waits for no model.
         acted = self._person.act(
             part(observations, of_person=True), {}, details=details, explore=explore
         )
+        decided = deciding.result()
         return replace(decided, actions={**decided.actions, **acted.actions})
