@@ -117,9 +117,9 @@ def _player(name: str, asked: Any, everyone: Sequence[str]) -> Player:
 
 
 def _pattern(key: str, pattern: Any) -> str:
-    if not re.fullmatch(r"[\w ,.?!'|*+()-]{1,80}", str(pattern)):
+    if not re.fullmatch(r"[\w ,.?!'|*+()\[\]-]{1,80}", str(pattern)):
         raise ConfigError(
-            f"{key}: expected a pattern of words with | * + ? ( ) . alone, got {pattern!r}"
+            f"{key}: expected a pattern of words with | * + ? ( ) [ ] . alone, got {pattern!r}"
         )
     try:
         re.compile(str(pattern))

@@ -1,5 +1,6 @@
 """MineNPC-Task's tasks: their conditions on made-up runs, their states, what is refused."""
 
+import re
 from collections import Counter
 from itertools import product
 from pathlib import Path
@@ -78,6 +79,8 @@ class Run:
         elif kind == "lie":
             lying = {"item": rest[0], "count": int(rest[1]), "position": position, "thrower": "a0"}
             self.drops.append(lying)
+        elif kind == "say":
+            self.events.append({**event, "type": "chat", "text": " ".join(rest)})
         elif kind == "at":
             self.place = at(self.case, rest)
         elif kind == "crops":
@@ -147,6 +150,42 @@ def test_a_run_passes_a_near_miss_fails_and_a_violation_is_invalid(name):
     asked = {"type": "chat", "who": "a0", "tick": 6, "text": "How many?"}
     assert Run(name, lines).outcome(asked)[0] == Outcome.SUCCESS
     assert Run(name, lines).outcome(asked, asked)[0] == Outcome.RUNNING
+
+
+SOLID = "block {0} 4 64 4 {1} {2} {1}"
+
+
+@pytest.mark.parametrize(
+    ("name", "lines"),
+    [
+        ("T01", ["took pickaxe_chest iron_pickaxe 1", "put pickaxe_chest iron_pickaxe 1"]),
+        ("K03", [*TRACES["K03"], "took block_storage sand 1"]),
+        ("S01", [*TRACES["S01"], "took chest_before oak_log 1"]),
+        ("S01", ["put chest_before oak_log 3", "took chest_before oak_log 3", *TRACES["S01"][2:],
+                 "put chest_before oak_log 4", "d oak_log -5"]),
+        ("C01", [SOLID.format("sand", 8, 68)]),
+        ("C02", ["block oak_planks -32 64 18 -28 67 22", "block air -31 64 19 -29 66 21"]),
+        ("C03", ["dug dirt 80", SOLID.format("dirt", 8, 66)]),
+        ("R11", [*TRACES["R11"], "say How many? Tell me", "say Which \uff1f"]),
+    ],
+    ids=range(8),
+)  # fmt: skip
+def test_what_only_looks_like_the_task_does_not_pass(name, lines):
+    outcome, evaluator = Run(name, lines).outcome()
+    assert outcome == Outcome.RUNNING
+    assert evaluator.why(0)
+
+
+def test_what_was_taken_by_mistake_may_be_put_back():
+    lines = ["took block_storage sand 3", *TRACES["K03"], "put block_storage sand 3"]
+    assert Run("K03", lines).outcome()[0] == Outcome.SUCCESS
+
+
+def test_the_player_answers_questions_only():
+    [player] = case_of({"npc": "T01", **PAPER}).scene.cast
+    [(pattern, _)] = player.data()["answers"]
+    said = {"Which pickaxe?": True, "Is it iron? Say so": True, "Plan: 1 take an iron one": False}
+    assert {line: bool(re.search(pattern, line, re.IGNORECASE)) for line in said} == said
 
 
 @pytest.mark.parametrize("name", tasks())

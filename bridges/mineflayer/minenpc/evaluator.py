@@ -130,9 +130,8 @@ class MineNpcEvaluator(WorldJudge):
 
     def clarified(self, row: int) -> bool | None:
         """Returns whether a question was asked exactly if one was needed; None if nobody knows."""
-        asked = sum(line.rstrip().endswith("?") for line in self.traces[row].said)
         unbound = self._unbound[row]
-        return None if unbound is None else asked == int(unbound)
+        return None if unbound is None else self.traces[row].questions == int(unbound)
 
     def failure(self, row: int) -> str:
         """Returns the class of failures of a run that is no success, one of the paper's five.

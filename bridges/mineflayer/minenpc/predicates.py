@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import ast
 import fnmatch
+import functools
 import math
 import operator
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -331,21 +332,37 @@ def _of_chest(trace: Trace, kind: str, place: Cell) -> list[Mapping[str, Any]]:
     return [each for each in near if apart(each["position"], place) <= _AT_CHEST]
 
 
+def _moved(trace: Trace, place: Cell, items: Callable[[str], bool]) -> Iterator[int]:
+    """Yields the items that the agent has put into a chest less those that it took, in time."""
+    total = 0
+    for event in trace.own("took", "put"):
+        where = event.get("position")
+        if where and apart(where, place) <= _AT_CHEST and items(plain(str(event.get("item")))):
+            count = int(event.get("count", 1))
+            total += count if event["type"] == "put" else -count
+            yield total
+
+
 @_predicate("took", "place item", "referencing")
 def _took(trace: Trace, places: Places, place: Cell, item: str) -> Value:
-    return _counted(_of_chest(trace, "took", place), item)
+    """The most that it had from the chest at one time: what is put back was not taken again."""
+    return max((-n for n in _moved(trace, place, lambda name: _like(name, item))), default=0)
 
 
 @_predicate("took_other", "place item...", "referencing")
 def _took_other(trace: Trace, places: Places, place: Cell, *items: str) -> Value:
-    taken = _of_chest(trace, "took", place)
-    wanted = [each for each in taken if not any(_like(each.get("item"), item) for item in items)]
-    return _counted(wanted, "*")
+    """Other items that it took and has not put back."""
+    kinds = {plain(str(event.get("item"))) for event in _of_chest(trace, "took", place)}
+    others = [each for each in kinds if not any(_like(each, item) for item in items)]
+    left = (list(_moved(trace, place, functools.partial(str.__eq__, kind))) for kind in others)
+    return sum(max(0, -counts[-1]) for counts in left)
 
 
 @_predicate("put", "place item", "referencing")
 def _put(trace: Trace, places: Places, place: Cell, item: str) -> Value:
-    return _counted(_of_chest(trace, "put", place), item)
+    """Items that it put into the chest and left there."""
+    *_, last = (0, *_moved(trace, place, lambda name: _like(name, item)))
+    return max(0, last)
 
 
 @_predicate("opened", "place", "referencing")
@@ -423,7 +440,7 @@ def _chat(trace: Trace, places: Places, pattern: re.Pattern[str]) -> Value:
 
 @_predicate("asked", "", "context")
 def _asked(trace: Trace, places: Places) -> Value:
-    return sum(line.rstrip().endswith("?") for line in trace.said)
+    return trace.questions
 
 
 @_predicate("listed", "", "context")

@@ -344,6 +344,8 @@ class _Making:
         if self._memory == "hidden":
             answer = f"{landmark} is at {self._fields[landmark]}."
             answers.setdefault("where|place|coordinates", answer)
+        # Only questions are answered: a plan that is shown has the same words.
+        answers = {f"({key}).*[?]": text for key, text in answers.items()}
         script = [{"wait": _SAYS}, {"say": request}]
         return {
             PLAYER: {

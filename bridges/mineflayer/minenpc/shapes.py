@@ -16,14 +16,20 @@ def _square(corner: Cell, side: int) -> set[Cell]:
 
 
 def pyramid(built: set[Cell], side: int) -> bool:
-    """Returns whether layers of side, side - 1, ... 1 stand on one another, each inside."""
+    """Returns whether layers of side, side - 1, ... 1 stand on one another, each inside, alone."""
 
     def stands(corner: Cell, side: int) -> bool:
         if not _square(corner, side) <= built:
             return False
         x, y, z = corner
+        if side == 1:
+            return True
+        layer = {(i, y + 1, k) for i, _, k in _square(corner, side)} & built
         above = product((x, x + 1), (z, z + 1))
-        return side == 1 or any(stands((i, y + 1, k), side - 1) for i, k in above)
+        return any(
+            layer == _square((i, y + 1, k), side - 1) and stands((i, y + 1, k), side - 1)
+            for i, k in above
+        )
 
     return any(stands(corner, side) for corner in built)
 
@@ -48,13 +54,22 @@ def _rows_of(corner: Cell, side: int, height: int) -> set[Cell]:
     return {each for dy in range(height) for each in _ring((x, y + dy, z), side)}
 
 
+def _inside(corner: Cell, side: int, height: int) -> set[Cell]:
+    x, y, z = corner
+    return {each for dy in range(height) for each in _square((x + 1, y + dy, z + 1), side - 2)}
+
+
 def walls(built: set[Cell], side: int, height: int) -> float:
-    """Returns the share of the cells of a square ring of walls that are built, the largest one."""
-    shares = [
-        len(ring & built) / len(ring)
-        for ring in (_rows_of(corner, side, height) for corner in _corners(built, side))
-    ]
-    return max(shares, default=0.0)
+    """Returns the share of the cells of a square ring of walls that are built, the largest one.
+
+    A ring of which at least half of the inside is built is no ring of walls.
+    """
+    shares = [0.0]
+    for corner in _corners(built, side):
+        ring, inside = _rows_of(corner, side, height), _inside(corner, side, height)
+        if 2 * len(inside & built) < len(inside):
+            shares.append(len(ring & built) / len(ring))
+    return max(shares)
 
 
 def house(built: set[Cell], side: int, height: int) -> bool:
@@ -62,15 +77,13 @@ def house(built: set[Cell], side: int, height: int) -> bool:
     for corner in _corners(built, side):
         x, y, z = corner
         missing = _rows_of(corner, side, height) - built
-        inside = {
-            each for dy in range(height) for each in _square((x + 1, y + dy, z + 1), side - 2)
-        }
-        doorway = len(missing) <= _OPENING and len({(i, k) for i, _, k in missing}) <= 1
+        columns = {(i - x, k - z) for i, _, k in missing}
+        doorway = len(columns) == 1 and all(dy - y < _OPENING for _, dy, _ in missing)
         if (
             doorway
-            and all(dy - y < _OPENING for _, dy, _ in missing)
+            and not columns & set(product((0, side - 1), repeat=2))
             and _square((x, y + height, z), side) <= built
-            and not inside & built
+            and not _inside(corner, side, height) & built
         ):
             return True
     return False

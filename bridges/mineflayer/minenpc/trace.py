@@ -16,6 +16,7 @@ Cell: TypeAlias = tuple[int, int, int]
 Point: TypeAlias = Sequence[float]
 
 AIR = frozenset({"air", "cave_air", "void_air"})
+QUESTION_MARKS = "?\N{FULLWIDTH QUESTION MARK}\N{ARABIC QUESTION MARK}"
 ORIGIN: Cell = (0, 64, 0)
 """Where the first agent of a flat world stands, which places of a scene are relative to."""
 
@@ -115,6 +116,11 @@ class Trace:
     def said(self) -> list[str]:
         """The agent's own lines of the chat."""
         return [str(event.get("text", "")) for event in self.own("chat")]
+
+    @property
+    def questions(self) -> int:
+        """Number of the agent's lines that ask something, which players answer."""
+        return sum(any(mark in line for mark in QUESTION_MARKS) for line in self.said)
 
     @property
     def violations(self) -> list[Mapping[str, Any]]:
