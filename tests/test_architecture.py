@@ -112,6 +112,7 @@ SHARED_FIELDS = {
     },
     "a training example may be of an expert, who was never called": {"Call", "TrainingExample"},
     "a row of the index of a dataset is flat": {"EpisodeRef", "EpisodeResult", "Start"},
+    "so is a line of the results of an evaluation": {"Entry", "EpisodeResult"},
     "a chaotic game draws the values of an episode from its options": {"ChaosBridge", "FaultPlan"},
     "bridges know neither one another nor how data is stored": {
         *("ChaosBridge", "FakeBridge", "Column", "_BoxHead"),

@@ -80,7 +80,7 @@ from rollout.api.spaces import (
     sample,
 )
 from rollout.api.state import Factor, State, StateSpace, factor_from_data
-from rollout.api.task import Evaluator, EvaluatorRecipe, Limits, Outcome, Task, Verdict
+from rollout.api.task import Evaluator, EvaluatorRecipe, Limits, Outcome, Task, Verdict, notes_of
 from rollout.api.task_tools import Solution, TaskDraft, TaskProblem, TaskTools
 from rollout.api.types import Array, Columns, Details, clean_text, clean_texts
 
@@ -176,6 +176,7 @@ __all__ = [
     "keeps_files",
     "leaf_dtype",
     "leaf_shape",
+    "notes_of",
     "option",
     "pixels",
     "read_calls",

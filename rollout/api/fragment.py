@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +35,7 @@ class EpisodeResult:
         seconds: wall time from the reset to the end.
         notice: the message of the game or the policy about the end; usually empty.
         usage: the calls of models in the episode.
+        notes: for reports: what the evaluator notes, and ``roles``: calls of models by their roles.
     """
 
     start: Start
@@ -48,6 +49,7 @@ class EpisodeResult:
     seconds: float
     notice: str = ""
     usage: Usage = NO_USAGE
+    notes: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

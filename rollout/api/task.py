@@ -44,7 +44,10 @@ class Verdict:
 
 
 class Evaluator(Protocol):
-    """Computes reward, progress and outcome for the slots of one instance."""
+    """Computes reward, progress and outcome for the slots of one instance.
+
+    It may also have a method ``notes(slot)``, see ``notes_of``.
+    """
 
     def reset(self, slots: Sequence[int], starts: Sequence[Start], frame: Frame) -> None:
         """Resets some slots. ``frame`` has one row per slot, in their order."""
@@ -56,6 +59,15 @@ class Evaluator(Protocol):
         Rows of slots that are over repeat their last verdict with reward 0.
         """
         ...
+
+
+def notes_of(evaluator: Evaluator, slot: int) -> dict[str, Any]:
+    """Returns what an evaluator notes on an episode that ends, for reports: plain values of JSON.
+
+    ``rollout.evaluate.notes`` has the keys that reports show.
+    """
+    notes = getattr(evaluator, "notes", None)
+    return {} if notes is None else dict(notes(slot))
 
 
 class EvaluatorRecipe(Protocol):

@@ -21,13 +21,14 @@ from typing import Any
 
 import numpy as np
 
-from rollout.api import Evaluator, Frame, Outcome, Start, Task
+from rollout.api import Frame, Outcome, Start, Task, notes_of
 from rollout.config import BridgeConfig, make_config
 from rollout.configuration.document import read
 from rollout.data import Dataset
 from rollout.data.refs import EpisodeRef
 from rollout.data.schema import DETAILS
 from rollout.errors import ConfigError, named
+from rollout.evaluate.notes import notes_sections
 from rollout.evaluate.statistics import wilson
 from rollout.files import write_atomically
 from rollout.reports import table
@@ -94,16 +95,13 @@ def _judged(dataset: Dataset, ref: EpisodeRef, task: Task) -> dict[str, Any]:
         outcome, progress = Outcome(int(verdict.outcome[0])), float(verdict.progress[0])
         if outcome != Outcome.RUNNING:
             break
-    failed = outcome != Outcome.SUCCESS
     return {
         "episode": ref.episode,
         "category": _category(task, start),
         "before": ref.outcome.name.lower(),
         "now": outcome.name.lower(),
         "progress": None if np.isnan(progress) else progress,
-        "why": list(evaluator.why(0)) if failed and hasattr(evaluator, "why") else [],
-        "class": _class_of(evaluator, outcome),
-        "clarified": evaluator.clarified(0) if hasattr(evaluator, "clarified") else None,
+        **notes_of(evaluator, 0),
         **_telemetry(dataset, ref),
     }
 
@@ -125,12 +123,6 @@ def _telemetry(dataset: Dataset, ref: EpisodeRef) -> dict[str, Any]:
     return {"roles": roles, "preferences": hits}
 
 
-def _class_of(evaluator: Evaluator, outcome: Outcome) -> str:
-    if outcome in (Outcome.SUCCESS, Outcome.INVALID) or not hasattr(evaluator, "failure"):
-        return ""
-    return str(evaluator.failure(0))
-
-
 def _category(task: Task, start: Start) -> str:
     labels = task.metadata.get("table")
     if labels:
@@ -149,29 +141,6 @@ def _frames(dataset: Dataset, ref: EpisodeRef) -> Iterator[Frame]:
         yield Frame({}, {}, over, cut, np.array([step], np.int64), [details or {}])
 
 
-def _of_companions(found: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Yields the sections on questions, preferences and calls of models, where there were any."""
-    right = [each["clarified"] for each in found if each["clarified"] is not None]
-    if right:
-        share = wilson(sum(right), len(right)).text()
-        yield f"## Questions\n\nAsked exactly if something was open: {share} of {len(right)}.\n"
-    hits = sum((Counter(each.get("preferences", {})) for each in found), Counter[str]())
-    if hits:
-        yield f"Preferences: {hits['hits']} hits, {hits['misses']} misses.\n"
-    roles: dict[str, Counter[str]] = {}
-    for each in found:
-        for role, sums in each.get("roles", {}).items():
-            roles.setdefault(role, Counter()).update(sums)
-    if roles:
-        rows = [
-            [role, s["calls"], f"{s['seconds'] / max(1, s['calls']):.2f}", s["input_tokens"],
-             s["output_tokens"]]
-            for role, s in roles.items()
-        ]  # fmt: skip
-        head = ["stage", "calls", "seconds per call", "input tokens", "output tokens"]
-        yield "## Calls of models by stage\n\n" + table(head, rows) + "\n"
-
-
 def write_report(found: Sequence[Mapping[str, Any]]) -> str:
     """Returns the report of episodes that were judged again, in Markdown."""
     rows = []
@@ -181,7 +150,6 @@ def write_report(found: Sequence[Mapping[str, Any]]) -> str:
         valid = len(mine) - now["invalid"]
         share = wilson(now["success"], valid).text() if valid else "-"
         rows.append([category, f"{now['success']} / {valid}", share, now["invalid"]])
-    classes = Counter(each["class"] for each in found if each["class"])
     changed = [each for each in found if each["before"] != each["now"]]
     parts = [
         "# Judged again\n",
@@ -189,14 +157,7 @@ def write_report(found: Sequence[Mapping[str, Any]]) -> str:
         "Invalid runs broke the policy and are not among the attempted.\n",
         table(["category", "success / attempted", "share [95 %]", "invalid"], rows) + "\n",
     ]
-    if classes:
-        listed = [[name, count] for name, count in classes.most_common()]
-        parts.append("## Classes of failures\n\n" + table(["class", "episodes"], listed) + "\n")
-    parts += _of_companions(found)
-    missed = Counter(text for each in found for text in each["why"])
-    if missed:
-        listed = [[text, count] for text, count in missed.most_common(20)]
-        parts.append("## What did not hold\n\n" + table(["condition", "episodes"], listed) + "\n")
+    parts.append(notes_sections(found))
     if changed:
         listed = [[each["episode"], each["before"], each["now"]] for each in changed]
         parts.append("## Changed\n\n" + table(["episode", "before", "now"], listed) + "\n")

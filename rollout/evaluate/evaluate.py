@@ -27,6 +27,7 @@ from rollout.evaluate.config import EvaluateConfig
 from rollout.evaluate.findings import Findings, write_report
 from rollout.evaluate.journal import Journal, note_opening, openings
 from rollout.evaluate.legs import TEST, Leg, Legs
+from rollout.evaluate.notes import notes_sections
 from rollout.evaluate.playing import legs_plan, play_board
 from rollout.evaluate.published import Published, load_published
 from rollout.evaluate.scoreboard import COLUMN_DOCS, Scoreboard, check_metric
@@ -347,6 +348,7 @@ class _Evaluation:
             protocol={**about, "confidence": c.confidence},
             results=self._results(),
             findings=findings,
+            notes={leg: notes_sections(found) for leg, found in self._board.notes().items()},
             films=[asdict(video) for video in self._videos],
             session=self._monitor.tally.session(),
             **self._monitor.decided,

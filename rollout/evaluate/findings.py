@@ -246,6 +246,7 @@ def write_report(summary: Mapping[str, Any]) -> str:
         legs=_table(_LEG, [{**leg, **_leg_row(leg)} for leg in found["legs"]]),
         tables={title: _table(columns, rows) for title, (columns, rows) in tables.items() if rows},
         groups=groups_section(found["grouped"]) if found.get("grouped") else "",
+        notes=summary.get("notes", {}),
         published=published_section(found["published"]) if found["published"] else "",
     )
 

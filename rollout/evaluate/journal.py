@@ -16,7 +16,7 @@ import logging
 import math
 from collections.abc import Iterable
 from contextlib import ExitStack, closing
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, Self, TypeVar
@@ -74,6 +74,7 @@ class Entry(EpisodeKey):
     usd: float = 0.0
     unpriced: _Count = 0
     invalid: _Count = 0
+    notes: dict[str, Any] = field(default_factory=dict)  # see rollout.evaluate.notes
 
 
 @dataclass(frozen=True, slots=True)

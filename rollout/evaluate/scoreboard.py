@@ -262,6 +262,7 @@ class Scoreboard:
             end=result.end,
             attempts=self._attempts(result.start),
             invalid=int(result.outcome == Outcome.INVALID),
+            notes=dict(result.notes),
             **asdict(result.usage),
         )
 
@@ -272,6 +273,15 @@ class Scoreboard:
 
     def _attempts(self, start: Start) -> int:
         return self._lost_before[start.episode] + start.attempt + 1
+
+    def notes(self) -> dict[str, list[Mapping[str, Any]]]:
+        """Returns the notes of the episodes that have a result, by the name of their leg."""
+        found: dict[str, list[Mapping[str, Any]]] = {}
+        for _, entry in sorted(self._entries.items()):
+            if entry.notes:
+                name = f"{entry.player}/{entry.set}/{entry.actions}"
+                found.setdefault(name, []).append(entry.notes)
+        return found
 
     def table(
         self, metric: Metric, *, arm: str = "", n: int = 0, training_seed: int = -1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -23,6 +24,7 @@ from rollout.api import (
     Task,
     Usage,
     Verdict,
+    notes_of,
     read_calls,
 )
 from rollout.api.fragment import End
@@ -31,6 +33,7 @@ from rollout.errors import PluginCode
 
 _RUNNING = int(Outcome.RUNNING)  # numpy compares with a plain int ten times as fast
 _NEVER = 2**62
+_OF_ROLES = ("seconds", "input_tokens", "output_tokens")
 _EVALUATOR = PluginCode("the evaluator")
 NOT_FINITE = "the reward is not a finite number of float32, whose largest is 3.4e38"
 
@@ -82,6 +85,7 @@ class Referee:
         self.all_active = False
         self._no_slot: Bools = np.zeros(width, bool)  # never written
         self._usage: dict[int, Usage] = {}  # of the slots whose policy calls models
+        self._roles: dict[int, dict[str, Counter[str]]] = {}  # likewise, by the role of the call
         self._stops: Sequence[str] | None = None
         self._running = np.full(width, Outcome.RUNNING, np.int8).tobytes()
 
@@ -111,9 +115,13 @@ class Referee:
         """Counts the calls of models for the next action of each slot, ``(B,)`` lists."""
         for slot in np.flatnonzero(self.active).tolist():
             if calls[slot]:
-                self._usage[slot] = self._usage.get(slot, NO_USAGE) + Usage.of(
-                    read_calls(calls[slot])
-                )
+                made = read_calls(calls[slot])
+                self._usage[slot] = self._usage.get(slot, NO_USAGE) + Usage.of(made)
+                roles = self._roles.setdefault(slot, {})
+                for call in made:
+                    if call.role:
+                        figures = {name: getattr(call, name) or 0 for name in _OF_ROLES}
+                        roles.setdefault(call.role, Counter()).update(calls=1, **figures)
 
     def judge(self, actions: Columns, frame: Frame, stops: Sequence[str] | None = None) -> Ruling:
         """Judges a step of all slots; rows of idle slots are blank.
@@ -175,6 +183,10 @@ class Referee:
         """
         start = self.starts[slot]
         assert start is not None
+        with _EVALUATOR:
+            notes = {} if end == "lost" else notes_of(self._evaluator, slot)
+        if roles := self._roles.pop(slot, None):
+            notes["roles"] = {role: dict(figures) for role, figures in roles.items()}
         result = EpisodeResult(
             start=start,
             instance=self._instance,
@@ -187,6 +199,7 @@ class Referee:
             seconds=time.monotonic() - float(self._begun[slot]),
             notice=str((details or {}).get(NOTICE, "")),
             usage=self._usage.pop(slot, NO_USAGE),
+            notes=notes,
         )
         if end == "truncated" and self._stops is not None and self._stops[slot]:
             result = replace(result, notice=self._stops[slot])

@@ -20,6 +20,7 @@ from bridges.mineflayer.spaces import MOST_CODE
 from rollout.api import Frame, Outcome, Start, State
 from rollout.commands import judge_again
 from rollout.errors import ConfigError, UnknownNameError
+from rollout.evaluate.notes import notes_sections
 from rollout.tasks import load_task
 from rollout.yaml12 import load_yaml
 
@@ -176,6 +177,21 @@ def test_what_only_looks_like_the_task_does_not_pass(name, lines):
     assert evaluator.why(0)
 
 
+def test_an_evaluator_notes_what_reports_show():
+    _, evaluator = Run("K03", [*TRACES["K03"], "say How many?"]).outcome()
+    good = {"why": [], "class": "", "clarified": True, "preferred": True}
+    assert evaluator.notes(0) == good
+    _, evaluator = Run("K03", [*TRACES["K03"][:-1], "took block_storage sand 1"]).outcome()
+    bad = evaluator.notes(0)
+    assert (bad["class"], bad["clarified"], bad["preferred"]) == ("referencing", False, False)
+    roles = {"plan": {"calls": 2, "seconds": 3.0, "input_tokens": 70, "output_tokens": 5}}
+    text = notes_sections([good, {**bad, "roles": roles}, {"roles": roles}])
+    assert "Did as the profile of the player says: 1 of 2 episodes" in text
+    assert "| plan | 4 | 1.50 | 140 | 10 |" in text
+    assert "| referencing | 1 |" in text
+    assert "took(block_storage, glass_pane) >= 8 | 1 |" in text
+
+
 def test_what_was_taken_by_mistake_may_be_put_back():
     lines = ["took block_storage sand 3", *TRACES["K03"], "put block_storage sand 3"]
     assert Run("K03", lines).outcome()[0] == Outcome.SUCCESS
@@ -295,8 +311,8 @@ def test_recorded_runs_are_judged_again_without_the_game():
     assert "| mining | 1 / 2 | 0.500 [0.095, 0.905] | 1 |" in report
     assert "| gave(cobblestone) >= 4 | 1 |" in report
     assert "| 0 | running | success |" in report
-    assert "Asked exactly if something was open: 1.000 [0.439, 1.000] of 3." in report
-    assert "Preferences: 3 hits, 0 misses." in report
+    assert "Asked exactly if something was open: 3 of 3 episodes, 1.000 [0.439, 1.000]" in report
+    assert "Remembered preferences: 3 hits, 0 misses." in report
     assert "| plan | 6 | 1.50 | 150 | 0 |" in report
 
 

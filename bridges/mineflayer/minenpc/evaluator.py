@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,6 +73,7 @@ class MineNpcEvaluator(WorldJudge):
         self._conditions: list[tuple[Condition, ...]] = [self._given] * width
         self.traces = [Trace() for _ in range(width)]
         self._unbound: list[bool | None] = [None] * width
+        self._prefers = [False] * width
         self._held: list[list[bool]] = [[] for _ in range(width)]
         self._since: NDArray[np.int64] = np.full(width, _NEVER, np.int64)
         self._tick: NDArray[np.int64] = np.zeros(width, np.int64)
@@ -83,6 +85,7 @@ class MineNpcEvaluator(WorldJudge):
             case = None if self._given else case_of(start.state.values)
             self._conditions[row] = self._given if case is None else case.conditions
             self._unbound[row] = None if case is None else case.unbound
+            self._prefers[row] = case is not None and case.prefers
             self.traces[row] = Trace.begin(detail(frame, number))
             self._since[row], self._invalid[row] = _NEVER, False
             self._look(row, int(detail(frame, number).get("tick", 0)))
@@ -120,6 +123,17 @@ class MineNpcEvaluator(WorldJudge):
         self._outcome = np.where(failed & self._invalid, np.int8(Outcome.INVALID), self._outcome)
         return Verdict(verdict.reward, verdict.progress, self._outcome)
 
+    def notes(self, row: int) -> dict[str, Any]:
+        """Returns what reports tell of an episode; see ``rollout.evaluate.notes``."""
+        outcome = self._outcome[row]
+        failed = outcome not in (Outcome.SUCCESS, Outcome.INVALID)
+        return {
+            "why": [] if outcome == Outcome.SUCCESS else self.why(row),
+            "class": self.failure(row) if failed else "",
+            "clarified": self.clarified(row),
+            "preferred": self.preferred(row),
+        }
+
     def why(self, row: int) -> list[str]:
         """Returns why a run is no success: its violation, or the conditions that do not hold."""
         trace = self.traces[row]
@@ -132,6 +146,12 @@ class MineNpcEvaluator(WorldJudge):
         """Returns whether a question was asked exactly if one was needed; None if nobody knows."""
         unbound = self._unbound[row]
         return None if unbound is None else self.traces[row].questions == int(unbound)
+
+    def preferred(self, row: int) -> bool | None:
+        """Returns whether it took what the player's profile prefers; None without such a list."""
+        held = zip(self._conditions[row], self._held[row], strict=True)
+        about = [holds for condition, holds in held if _TAKEN & set(condition.predicates)]
+        return all(about) if self._prefers[row] else None
 
     def failure(self, row: int) -> str:
         """Returns the class of failures of a run that is no success, one of the paper's five.
@@ -148,4 +168,5 @@ class MineNpcEvaluator(WorldJudge):
         return next(iter(kinds), "code or execution")
 
 
+_TAKEN = {"took", "took_other"}
 _DEEDS = ("dug", "placed", "crafted", "smelted", "opened", "took", "put", "tossed", "picked", "ate")

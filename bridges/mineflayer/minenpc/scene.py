@@ -110,6 +110,7 @@ class Case:
         memory: entries of the agent's memory.
         user: what it knows of the player.
         unbound: whether the request leaves something open that only the player can say.
+        prefers: whether the profile of the player says what to take.
     """
 
     name: str
@@ -120,6 +121,7 @@ class Case:
     memory: tuple[Mapping[str, Any], ...]
     user: Mapping[str, Any]
     unbound: bool = False
+    prefers: bool = False
 
     def told(self) -> dict[str, Any]:
         """Returns what the details of the first frame tell the agent."""
@@ -233,7 +235,8 @@ class _Making:
         user["preferences"] = {**user["preferences"], **task.get("user", {})}
         unbound = bool(task.get("answers")) or self._memory == "hidden"
         memory = tuple(self._memories())
-        return Case(self._name, request, conditions, self.places, scene, memory, user, unbound)
+        about = (self._name, request, conditions, self.places, scene, memory, user)
+        return Case(*about, unbound, prefers="user" in task)
 
     def regions(self) -> dict[str, Any]:
         """Returns the watched regions, relative to the first agent's start."""
