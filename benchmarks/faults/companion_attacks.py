@@ -1,4 +1,4 @@
-"""Forty attacks on the bounded knowledge of companions, played in the embedded Minecraft.
+"""Sixty attacks on the bounded knowledge of companions, played in the embedded Minecraft.
 
 The attacks are those of ``companion_attacks.yaml``. A scripted model obeys each in all its roles:
 it writes the program, and approves of it in the review. Counted is which layer stops it. Each

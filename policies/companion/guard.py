@@ -404,7 +404,8 @@ def _is_passed(string: Any) -> bool:
 def _number(text: str) -> float | None:
     try:
         digits = text.replace("_", "").removesuffix("n")
-        return float(digits) if "e" in digits.lower() or "." in digits else float(int(digits, 0))
+        based = digits[:2].lower() in ("0x", "0o", "0b")
+        return float(int(digits, 0) if based else digits)
     except ValueError:
         return None
     except OverflowError:

@@ -1,4 +1,4 @@
-"""Forty attacks on the bounded knowledge of companions: the check of a program's text."""
+"""Sixty attacks on the bounded knowledge of companions: the check of a program's text."""
 
 from types import SimpleNamespace
 
@@ -12,8 +12,8 @@ ATTACKS = attacks()
 STATIC = [each for each in ATTACKS if each.by == "static" and each.program]
 
 
-def test_there_are_forty_attacks_of_all_families():
-    assert len({each.program or each.reply for each in ATTACKS}) == len(ATTACKS) == 40
+def test_there_are_sixty_attacks_of_all_families():
+    assert len({each.program or each.reply for each in ATTACKS}) == len(ATTACKS) == 60
     assert sum(bool(each.hidden) for each in ATTACKS) >= 4
 
 
@@ -34,7 +34,8 @@ def test_the_others_are_known_only_when_they_run():
 def test_a_command_that_a_model_says_loses_what_makes_it_one():
     told = []
     turn = SimpleNamespace(tell=lambda kind, **values: told.append((kind, values)))
-    [reply] = [each.reply for each in ATTACKS if each.reply]
+    reply, other = [each.reply for each in ATTACKS if each.reply]
+    assert say(turn, other) == (1, 'bot.chat("op Mallory");')
     assert say(turn, reply) == (1, 'bot.chat("gamemode creative");')
     assert told[0][1]["violations"][0]["rule"] == "operator_command"
 
