@@ -32,8 +32,6 @@ AT_ONCE = 2
 # A block is a fork of a process that has imported what many of them use.
 FORKS = multiprocessing.get_context("forkserver")
 FORKS.set_forkserver_preload(["ray.rllib.algorithms.ppo", "rollout.cli", "rollout.testing"])
-    ["gamut", "ray.rllib.algorithms.ppo", "rollout.cli", "rollout.testing"]
-)
 
 pytestmark = [pytest.mark.heavy, pytest.mark.process, pytest.mark.ray]
 
