@@ -172,7 +172,7 @@ class Companion:
         digest = hashlib.sha256(session.world.encode()).hexdigest()[:16]
         path = self._given or (self._folder and self._folder / f"{digest}.json")
         if path is not None and session.memory is not None:
-            session.memory.save(path)
+            session.memory.save_with(path) if self._given else session.memory.save(path)
 
 
 def world_of(task: Task, start: Start) -> str:

@@ -24,10 +24,11 @@ from policies.companion.schemas import (
     position_of,
 )
 from rollout.errors import ConfigError
-from rollout.files import parse_json, read_document, write_atomically
+from rollout.files import locked, parse_json, read_document, write_atomically
 
 MOST_ENTRIES = 512
 _TRUST: tuple[Provenance, ...] = ("inferred", "told", "seen")
+_PATIENT_S = 10.0  # for the file that another run writes
 _NEAR = 32.0  # blocks at which closeness counts half
 _WORD = re.compile(r"[a-z0-9]+")
 _IGNORED = frozenset(
@@ -175,6 +176,29 @@ class Memory:
         ]
         return max(found, key=lambda each: (each.last_used_tick, each.id), default=None)
 
+    def joined(self, other: Memory) -> Memory:
+        """Returns the memory with the entries of another whose names it has not."""
+        own = {_name_of(each) for each in self.entries.values()}
+        number = max(self.entries, default=0)
+        joined = self
+        for each in other.entries.values():
+            if _name_of(each) not in own:
+                number += 1
+                joined = joined._with(each.model_copy(update={"id": number}))
+        return joined
+
+    def save_with(self, path: Path) -> None:
+        """Writes the memory to a file, with what other runs have written there since.
+
+        Raises:
+            ConfigError: the file cannot be read, or belongs to another world.
+            OSError: it cannot be written, or another run has held it for long.
+        """
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with locked(path.with_name(f"{path.name}.lock"), _PATIENT_S, "companion memory"):
+            known = load_memory(path, self.world) if path.is_file() else self
+            self.joined(known).save(path)
+
     def save(self, path: Path) -> None:
         """Writes the memory to a file, whole or not at all.
 
@@ -254,10 +278,13 @@ def words_of(text: str) -> frozenset[str]:
 
 
 def _names_same(one: MemoryEntry, other: MemoryEntry) -> bool:
-    return (one.kind, one.key.casefold(), one.scope) == (
-        *(other.kind, other.key.casefold()),
-        other.scope,
-    )
+    return _name_of(one) == _name_of(other)
+
+
+def _name_of(entry: MemoryEntry) -> tuple[str, ...]:
+    """Returns what one memory is named by: there is one of a kind, key and scope."""
+    scope = entry.scope
+    return entry.kind, entry.key.casefold(), scope.player, scope.task_family, scope.area
 
 
 def _fits(scope: Scope, wanted: Scope) -> bool:

@@ -110,3 +110,18 @@ def test_places_of_a_task_are_relative_to_the_first_agent():
             given_memory("w", {"memory": broken}, "the task t")
     with pytest.raises(ConfigError, match="the task t: user"):
         given_memory("w", {"user": {"name": "Ann"}}, "the task t")
+
+
+def test_two_runs_that_write_one_file_lose_nothing(tmp_path):
+    path = tmp_path / "memory.json"
+    begun = Memory("w").remember("preference", "count", 8, "told")
+    begun.save_with(path)
+    one = load_memory(path, "w").remember("artifact", "chest", "full", "seen")
+    other = load_memory(path, "w").remember("preference", "Count", 4, "told")
+    one.save_with(path)
+    other.save_with(path)
+    found = {entry.key: entry.value for entry in load_memory(path, "w").entries.values()}
+    assert found == {"chest": "full", "Count": 4}
+    path.write_text(path.read_text()[:40])
+    with pytest.raises(ConfigError, match="cannot be read"):
+        other.save_with(path)
