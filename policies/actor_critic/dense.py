@@ -163,7 +163,7 @@ class _Layers:
         for layer in self._layers:
             rows = layer.forward(rows)
             if self._tanh:
-                np.tanh(rows, out=rows)
+                _tanh(rows)
             else:
                 np.maximum(rows, 0, out=rows)
             self._after.append(rows)
@@ -179,6 +179,18 @@ class _Layers:
             else:
                 gradient = gradient * (after > 0)
             gradient = self._layers[number].backward(gradient, first=number == 0)
+
+
+def _tanh(rows: Array) -> None:
+    """Replaces numbers by their tanh, to 2e-7.
+
+    By torch's sigmoid, which takes half as long as the tanh of torch or NumPy.
+    """
+    rows *= 2
+    view = torch.from_numpy(rows)
+    torch.sigmoid(view, out=view)
+    rows *= 2
+    rows -= 1
 
 
 class DenseDistribution:

@@ -1,0 +1,148 @@
+"""Measures PPO's update alone, on one thread: ours, and that of plain PyTorch.
+
+All learn from the same batch in turns; figures are processor time of this process.
+
+    python -m benchmarks.throughput.update --save
+"""
+
+from __future__ import annotations
+
+import itertools
+import statistics
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+from gymnasium import spaces
+from torch import Tensor, nn
+
+from benchmarks.report import arguments, publish, spread, table
+from policies.actor_critic.policy import ActorCriticPolicy
+from rollout.threads import set_threads
+from rollout.train.gradients import Optimizer
+from rollout.train.ppo.learner import PpoLearner
+from rollout.train.ppo.options import PpoOptions, Rates
+
+SLOTS, STEPS, INPUTS, ACTIONS = 250, 16, 4, 2
+SETTINGS = PpoOptions(batch=SLOTS * STEPS, minibatch=500, epochs=4, lr=1e-3, entropy=0.0)
+
+
+def batch() -> dict[str, np.ndarray[Any, Any]]:
+    """Returns what a training on CartPole learns from, with random numbers."""
+    rng, shape = np.random.default_rng(0), (SLOTS, STEPS)
+    numbers = {
+        key: rng.normal(size=shape).astype(np.float32) for key in ("value", "next_value", "reward")
+    }
+    return numbers | {
+        "observation/o": rng.normal(size=(*shape, INPUTS)).astype(np.float32),
+        "action/a": rng.integers(0, ACTIONS, shape),
+        "logp": np.full(shape, -np.log(ACTIONS), np.float32),
+        "end": (rng.random(shape) < 0.02).astype(np.int8),
+        "first": np.zeros(shape, bool),
+        "valid": np.ones(shape, bool),
+    }
+
+
+def ours(hidden: tuple[int, ...], *, by_hand: bool) -> Callable[[], None]:
+    """Returns our update."""
+    seen = spaces.Dict({"o": spaces.Box(-np.inf, np.inf, (INPUTS,), np.float32)})
+    acted = spaces.Dict({"a": spaces.Discrete(ACTIONS)})
+    network = ActorCriticPolicy(hidden=hidden, shared=False).network(seen, acted, seed=0)
+    learner, rows = PpoLearner(network, SETTINGS), batch()
+    if not by_hand:
+        learner._by_hand = None
+        rate, most, eps = SETTINGS.lr, SETTINGS.max_grad_norm, SETTINGS.adam_eps
+        learner.optimizer = Optimizer(
+            list(network.parameters()), lr=rate, max_grad_norm=most, eps=eps, fused=True
+        )
+    rng, rates = np.random.default_rng(0), Rates(SETTINGS.lr, SETTINGS.entropy)
+    return lambda: void(learner.learn(rows, rates, rng))
+
+
+def void(_: object) -> None:
+    """Drops a result."""
+
+
+def plain(hidden: tuple[int, ...], *, compiled: bool) -> Callable[[], None]:
+    """Returns the update that a file of plain PyTorch makes."""
+
+    def body(out: int) -> nn.Sequential:
+        sizes, layers = (INPUTS, *hidden), list[nn.Module]()
+        for before, after in itertools.pairwise(sizes):
+            layers += [nn.Linear(before, after), nn.Tanh()]
+        return nn.Sequential(*layers, nn.Linear(sizes[-1], out))
+
+    actor, critic = body(ACTIONS), body(1)
+    parameters = [*actor.parameters(), *critic.parameters()]
+    optimizer = torch.optim.Adam(parameters, lr=SETTINGS.lr, eps=SETTINGS.adam_eps, fused=True)
+
+    def loss_of(seen: Tensor, acted: Tensor, logp: Tensor, gain: Tensor, target: Tensor) -> Tensor:
+        log_p = torch.log_softmax(actor(seen), -1)
+        ratio = (log_p.gather(1, acted[:, None])[:, 0] - logp).exp()
+        bounded = ratio.clamp(1 - SETTINGS.clip, 1 + SETTINGS.clip)
+        policy = -torch.minimum(ratio * gain, bounded * gain).mean()
+        value = 0.5 * (critic(seen)[:, 0] - target).square().mean()
+        return policy + SETTINGS.value_coef * value
+
+    loss = torch.compile(loss_of) if compiled else loss_of
+    found = {k: torch.from_numpy(v).flatten(0, 1) for k, v in batch().items()}
+    rows = [found[k] for k in ("observation/o", "action/a", "logp", "reward", "value")]
+
+    def update() -> None:
+        for _ in range(SETTINGS.epochs):
+            order = torch.randperm(len(rows[0]))
+            for part in order.split(SETTINGS.minibatch):
+                optimizer.zero_grad()
+                loss(*(column[part] for column in rows)).backward()
+                nn.utils.clip_grad_norm_(parameters, SETTINGS.max_grad_norm or 0.5)
+                optimizer.step()
+
+    return update
+
+
+def measure(updates: dict[str, Callable[[], None]], rounds: int) -> dict[str, list[float]]:
+    """Returns milliseconds of processor time of each update, in turns."""
+    taken: dict[str, list[float]] = {name: [] for name in updates}
+    for number in range(rounds + 1):
+        for name, update in updates.items():
+            began = time.process_time()
+            for _ in range(5):
+                update()
+            if number:  # the first compiles
+                taken[name].append(200 * (time.process_time() - began))
+    return taken
+
+
+def main() -> None:
+    parser = arguments(__doc__)
+    parser.add_argument("--rounds", type=int, default=9)
+    options = parser.parse_args()
+    set_threads(1)
+    torch.manual_seed(0)
+    text = (
+        f"{SETTINGS.batch:,} rows of {INPUTS} numbers, minibatch {SETTINGS.minibatch}, "
+        f"{SETTINGS.epochs} epochs, {ACTIONS} actions, policy and value apart, tanh. "
+        "Milliseconds of processor time: median (range)\n"
+    )
+    rows = []
+    for hidden in ((64, 64), (128, 128), (256, 256)):
+        updates = {
+            "ours, by hand": ours(hidden, by_hand=True),
+            "ours, by autograd": ours(hidden, by_hand=False),
+            "plain PyTorch": plain(hidden, compiled=False),
+            "plain PyTorch, compiled": plain(hidden, compiled=True),
+        }
+        taken = measure(updates, options.rounds)
+        least = taken["plain PyTorch, compiled"]
+        for name, values in taken.items():
+            ratios = [a / b for a, b in zip(values, least, strict=True)]
+            layers = " x ".join(map(str, hidden))
+            rows.append([layers, name, spread(values, 1), f"{statistics.median(ratios):.2f}"])
+    text += "\n" + table(["layers", "update", "ms", "to compiled"], rows)
+    publish("update", "PPO's update alone", text, save=options.save)
+
+
+if __name__ == "__main__":
+    main()
