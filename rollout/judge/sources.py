@@ -19,6 +19,7 @@ from rollout.api import Array, pixels
 from rollout.data import Dataset, EpisodeRef
 from rollout.data.remote import is_address
 from rollout.data.replay import images_of, to_bgr, write_video
+from rollout.data.schema import DETAILS
 from rollout.errors import ConfigError, InputError, UnknownNameError
 from rollout.files import replacing
 from rollout.judge.config import FramesConfig
@@ -60,6 +61,17 @@ class Clip:
     length: int
     ref: EpisodeRef | None = None
     metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
+GOAL_DETAIL = "goal_detail"
+"""Key of a task's metadata: the key of the first frame's details that says what is asked for."""
+
+
+def _told(dataset: Dataset, ref: EpisodeRef, key: str) -> str:
+    """Returns what the details of an episode's first frame say under a key; empty for nothing."""
+    for window in dataset.stream(ref, [DETAILS], length=1):
+        return str((window.columns[DETAILS][0] or {}).get(key) or "")
+    return ""
 
 
 class Source(Protocol):
@@ -132,9 +144,11 @@ class DatasetSource:
         name, goal = str(task["name"]), str(task.get("goal") or "")
         refs = [ref for ref in dataset.episodes(filter=condition) if ref.length]
         refs = sorted(refs, key=lambda ref: ref.episode)[:most]
+        own = str(about.get(GOAL_DETAIL) or "") if DETAILS in dataset.columns else ""
+        goals = [(own and _told(dataset, ref, own)) or goal for ref in refs]
         self.clips: Sequence[Clip] = [
             Clip(ref.episode, str(ref.episode), ref.task or name, goal, ref.length, ref, about)
-            for ref in refs
+            for ref, goal in zip(refs, goals, strict=True)
         ]
 
     def frames(self, clip: Clip) -> Frames:

@@ -59,5 +59,10 @@ def _document(
         "options": {"minenpc": True, "spawning": False, "daylight": False, "view_distance": 6},
         "evaluator": {"name": "minenpc"},
         "limits": {"steps": math.ceil(TICKS / ticks_per_step)},
-        "metadata": {"family": "minenpc", "source": "MineNPC-Task", **about},
+        "metadata": {
+            "family": "minenpc",
+            "source": "MineNPC-Task",
+            "goal_detail": "request",
+            **about,
+        },
     }

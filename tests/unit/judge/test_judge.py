@@ -21,6 +21,7 @@ from statsmodels.stats.inter_rater import cohens_kappa, to_table
 from rollout.api import Outcome
 from rollout.data import Dataset
 from rollout.errors import ConfigError, UnknownNameError
+from rollout.judge import sources
 from rollout.judge.agreement import (
     cohen,
     compare_categories,
@@ -29,6 +30,7 @@ from rollout.judge.agreement import (
     kendall,
     krippendorff,
 )
+from rollout.judge.config import FramesConfig
 from rollout.judge.judge import _require_another_model
 from rollout.judge.ratings import check_scales, known_ratings, read_ratings
 from rollout.judge.report import calibrate
@@ -141,6 +143,22 @@ def test_rubrics_that_do_not_fit_are_named(tmp_path):
 
 
 # Agreement ---------------------------------------------------------------------------------------
+
+
+def test_the_goal_of_an_episode_may_be_in_its_details(monkeypatch):
+    refs = [SimpleNamespace(episode=n, task="", length=3) for n in (1, 0)]
+    first = {0: {"request": "Bring me coal."}, 1: None}
+    dataset = SimpleNamespace(
+        columns=("details", "observation/rgb"),
+        manifest=SimpleNamespace(
+            task={"name": "t", "goal": "Do it.", "metadata": {"goal_detail": "request"}}
+        ),
+        episodes=lambda **_: refs,
+        stream=lambda ref, _, length: [SimpleNamespace(columns={"details": [first[ref.episode]]})],
+    )
+    monkeypatch.setattr(sources, "images_of", lambda _: ["observation/rgb"])
+    source = sources.DatasetSource(dataset, FramesConfig())
+    assert [clip.goal for clip in source.clips] == ["Bring me coal.", "Do it."]
 
 
 def test_kappa_is_that_of_statsmodels():
