@@ -117,7 +117,6 @@ def test_dqn_learns_which_choices_pay():
     assert (actions["move"][clear, 1] == (at < 0.5)[clear]).all()
 
 
-@pytest.mark.long
 def test_sac_learns_how_far_to_push():
     def reward(at, columns):
         return -np.square(columns["action/push"][:, 0, 0] - 1.5 * at)
