@@ -18,7 +18,11 @@ from typing import Any, NamedTuple
 
 os.environ.setdefault("NUMBA_NUM_THREADS", "1")
 
+import gymnasium
+import torch
+
 from benchmarks.report import arguments, publish, spread, table
+from benchmarks.throughput.update import Plain
 from rollout.config import make_config
 from rollout.host.session import ray_session
 from rollout.train.config import TrainConfig
@@ -131,8 +135,47 @@ def baselines3(envs: int) -> Setup:
     return Setup(f"Stable-Baselines3, {envs} envs", step, env.close)
 
 
+def single_file(envs: int, *, compiled: bool) -> Setup:
+    """Plain PyTorch in one process, on Gymnasium's vectorized game."""
+    learner = Plain((64, 64), compiled=compiled)
+    env = gymnasium.make_vec("CartPole-v1", envs, vectorization_mode="vector_entry_point")
+    seen, steps = env.reset(seed=0)[0], 4000 // envs
+
+    def step() -> int:
+        nonlocal seen
+        taken: list[tuple[Any, ...]] = []
+        values, rewards, ends = [], [], []
+        for _ in range(steps):
+            with torch.no_grad():
+                rows = torch.as_tensor(seen)
+                log_p = torch.log_softmax(learner.actor(rows), -1)
+                acted = torch.multinomial(log_p.exp(), 1)[:, 0]
+                logp = log_p.gather(1, acted[:, None])[:, 0]
+                values.append(learner.critic(rows)[:, 0])
+            seen, reward, over, cut, _ = env.step(acted.numpy())
+            taken.append((rows, acted, logp))
+            rewards.append(torch.as_tensor(reward, dtype=torch.float32))
+            ends.append(torch.as_tensor(over | cut))
+        with torch.no_grad():
+            value = learner.critic(torch.as_tensor(seen))[:, 0]
+        gains, gain = [], torch.zeros(envs)
+        for t in reversed(range(steps)):
+            goes_on = (~ends[t]).float()
+            gain = rewards[t] + 0.99 * value * goes_on - values[t] + 0.99 * 0.95 * goes_on * gain
+            gains.append(gain)
+            value = values[t]
+        advantage = torch.cat(gains[::-1])
+        target = advantage + torch.cat(values)
+        advantage = (advantage - advantage.mean()) / (advantage.std() + 1e-8)
+        learner.update([*(torch.cat(each) for each in zip(*taken, strict=True)), advantage, target])
+        return steps * envs
+
+    kind = "compiled" if compiled else "eager"
+    return Setup(f"one file of PyTorch, {kind}, {envs} envs", step, env.close)
+
+
 def cartpole() -> list[Setup]:
-    """All setups of CartPole: batch 4000, minibatch 500, 4 epochs, two nets of 2 x 64 tanh."""
+    """CartPole: batch 4000, minibatch 500, 4 epochs, two nets of 2 x 64 tanh, one torch thread."""
 
     def own(name: str, width: int, runners: int, steps: int) -> Setup:
         sizes = {"width": width, "runners": runners, "fragment": {"steps": steps}}
@@ -144,10 +187,14 @@ def cartpole() -> list[Setup]:
         own("8 envs in each of 2 runners", 8, 2, 250),
         own("64 envs, one process", 64, 0, 63),
         own("64 envs in a runner of its own", 64, 1, 63),
+        own("250 envs, one process", 250, 0, 16),
         own("250 envs in a runner of its own", 250, 1, 16),
         stock(8, vectorized=False),
         stock(256, vectorized=True),
         baselines3(8),
+        baselines3(64),
+        single_file(250, compiled=False),
+        single_file(250, compiled=True),
     ]
 
 
