@@ -22,12 +22,13 @@ from typing import Any
 import numpy as np
 
 from rollout.api import Frame, Outcome, Start, Task, notes_of
+from rollout.cli import fail
 from rollout.config import BridgeConfig, make_config
 from rollout.configuration.document import read
 from rollout.data import Dataset
 from rollout.data.refs import EpisodeRef
 from rollout.data.schema import DETAILS
-from rollout.errors import ConfigError, named
+from rollout.errors import ConfigError, InputError, named
 from rollout.evaluate.notes import notes_sections
 from rollout.evaluate.statistics import wilson
 from rollout.files import write_atomically
@@ -46,7 +47,10 @@ def main() -> int:
     )
     parser.add_argument("--again", metavar="RUN_DIR", type=Path, required=True)
     run = parser.parse_args().again.expanduser()
-    found = judge_again(run)
+    try:
+        found = judge_again(run)
+    except InputError as error:
+        return fail(error)
     write_atomically(run / RESULT, json.dumps(found, indent=1) + "\n")
     report = write_report(found)
     write_atomically(run / REPORT, report)

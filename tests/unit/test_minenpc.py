@@ -344,3 +344,11 @@ def test_the_subtasks_are_the_papers_and_their_checks_can_be_read():
     assert near.condition(places).holds(done)
     assert see.condition(places).holds(done)
     assert not near.condition(places).holds(Trace(path=[(20, 64, 0)]))
+
+
+def test_judging_what_recorded_nothing_ends_in_a_line(tmp_path, monkeypatch, capsys):
+    (tmp_path / "config.yaml").write_text("bridge: {name: mineflayer}\ntask: minenpc/R01\n")
+    for folder, said in ((tmp_path, "holds no dataset"), (tmp_path / "none", "config.yaml")):
+        monkeypatch.setattr("sys.argv", ["gamut judge", "--again", str(folder)])
+        assert judge_again.main() == 2
+        assert said in capsys.readouterr().err
