@@ -16,13 +16,14 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy import special
+from scipy import sparse, special
 from torch import Tensor, nn
+from torch.nn import functional
 
 from policies.actor_critic.distributions import LOG_2PI, NEVER, ActionLayout, Boxes, Choices
 from rollout.api import Array, Columns
 
-_NUMBERS, _HIDDEN = "numbers", "hidden"
+_NUMBERS, _SYMBOLS, _SHARES, _HIDDEN = "numbers", "symbols/", "shares/", "hidden"
 
 
 class DenseNetwork:
@@ -55,14 +56,23 @@ class DenseNetwork:
     def prepare(self, observations: Mapping[str, Array]) -> Columns:
         """Returns what ``forward`` reads, for any number of rows: once for all its calls."""
         encoder = self._network.actor.encoder
+        columns, numbers, tables = Columns(), list[Tensor](), 0
         with torch.no_grad():
-            parts = [
-                part(torch.from_numpy(observations[key]))
-                for key, part in zip(encoder.keys, encoder.parts, strict=True)
-            ]
-        columns: Columns = {_NUMBERS: torch.cat(parts, 1).numpy()}
+            for key, part in zip(encoder.keys, encoder.parts, strict=True):
+                values = torch.from_numpy(observations[key])
+                if not hasattr(part, "table"):
+                    numbers.append(part(values))
+                    continue
+                index, shares = part.rows(values)
+                columns[f"{_SYMBOLS}{tables}"] = index.to(torch.int32).numpy()
+                if shares is not None:
+                    columns[f"{_SHARES}{tables}"] = shares.numpy()
+                tables += 1
+        if numbers:
+            columns[_NUMBERS] = torch.cat(numbers, 1).numpy()
         if self._network.masks:
-            hidden = np.zeros((len(columns[_NUMBERS]), self.layout.logits + self.layout.dims), bool)
+            count = len(observations[self._network.masks[0][0]])
+            hidden = np.zeros((count, self.layout.logits + self.layout.dims), bool)
             for key, place in self._network.masks:
                 legal = observations[key].reshape(len(hidden), -1).astype(bool)
                 hidden[:, place] = ~legal & legal.any(-1, keepdims=True)
@@ -71,9 +81,8 @@ class DenseNetwork:
 
     def forward(self, prepared: Mapping[str, Array]) -> tuple[Array, Array]:
         """Returns outputs ``(B, n)`` and values ``(B,)``, and keeps what ``backward`` needs."""
-        rows = prepared[_NUMBERS]
-        features = self._actor.forward(rows)
-        judged = features if self._critic is None else self._critic.forward(rows)
+        features = self._actor.forward(prepared)
+        judged = features if self._critic is None else self._critic.forward(prepared)
         outputs, value = self._policy.forward(features), self._value.forward(judged)[:, 0]
         self._hidden = hidden = prepared.get(_HIDDEN)
         if hidden is not None:
@@ -149,28 +158,88 @@ class _Linear:
         return gradient if first else gradient @ self._weight
 
 
+class _Table:
+    """The vectors of a column of symbols, summed: ``network.Symbols``.
+
+    It is a linear layer of a sparse matrix, which has a row for each observation.
+    """
+
+    def __init__(self, table: Any, gradients: Mapping[Any, Tensor]) -> None:
+        self._table, self._by_table = table.detach(), gradients[table].numpy()
+        self._seen: tuple[Array, Array | None] = np.zeros((0, 0)), None
+
+    def forward(self, index: Array, shares: Array | None) -> Array:
+        self._seen = index, shares
+        weights = None if shares is None else torch.from_numpy(shares)
+        out: Array = functional.embedding_bag(
+            torch.from_numpy(index), self._table, mode="sum", per_sample_weights=weights
+        ).numpy()
+        return out
+
+    def backward(self, gradient: Array) -> None:
+        index, shares = self._seen
+        count, places = index.shape
+        weights = np.ones(index.size, gradient.dtype) if shares is None else shares.reshape(-1)
+        ends = np.arange(0, index.size + 1, places, dtype=index.dtype)
+        shape = count, len(self._by_table)
+        rows = sparse.csr_array((weights, index.reshape(-1), ends), shape=shape)
+        self._by_table[...] = rows.T @ gradient
+
+
+class _First:
+    """The first layer, of numbers and symbols: ``network.Encoder``."""
+
+    def __init__(self, encoder: Any, gradients: Mapping[Any, Tensor]) -> None:
+        linear = encoder.linear
+        self._linear = None if linear is None else _Linear(linear, gradients)
+        tables = [part.table for part in encoder.parts if hasattr(part, "table")]
+        self._tables = [_Table(table, gradients) for table in tables]
+
+    def forward(self, prepared: Mapping[str, Array]) -> Array:
+        parts = [] if self._linear is None else [self._linear.forward(prepared[_NUMBERS])]
+        for number, table in enumerate(self._tables):
+            shares = prepared.get(f"{_SHARES}{number}")
+            parts.append(table.forward(prepared[f"{_SYMBOLS}{number}"], shares))
+        total = parts[0]
+        for own in parts[1:]:
+            total += own
+        return total
+
+    def backward(self, gradient: Array) -> None:
+        if self._linear is not None:
+            self._linear.backward(gradient, first=True)
+        for table in self._tables:
+            table.backward(gradient)
+
+
 class _Layers:
     """The layers of a ``network.Body``, each with its activation."""
 
     def __init__(self, body: Any, gradients: Mapping[Any, Tensor]) -> None:
-        own = [body.encoder.linear, *(m for m in body.layers if isinstance(m, nn.Linear))]
-        self._layers = [_Linear(layer, gradients) for layer in own if layer is not None]
+        self._first = _First(body.encoder, gradients)
+        own = [m for m in body.layers if isinstance(m, nn.Linear)]
+        self._layers = [_Linear(layer, gradients) for layer in own]
         self._tanh = isinstance(body.encoder.activation, nn.Tanh)
         self._after: list[Array] = []
 
-    def forward(self, rows: Array) -> Array:
-        self._after = []
+    def forward(self, prepared: Mapping[str, Array]) -> Array:
+        rows = self._active(self._first.forward(prepared))
+        after = [rows]
         for layer in self._layers:
-            rows = layer.forward(rows)
-            if self._tanh:
-                _tanh(rows)
-            else:
-                np.maximum(rows, 0, out=rows)
-            self._after.append(rows)
+            rows = self._active(layer.forward(rows))
+            after.append(rows)
+        self._after = after
+        return rows
+
+    def _active(self, rows: Array) -> Array:
+        if self._tanh:
+            _tanh(rows)
+        else:
+            np.maximum(rows, 0, out=rows)
         return rows
 
     def backward(self, gradient: Array) -> None:
-        for number in reversed(range(len(self._layers))):
+        for number in reversed(range(len(self._after))):
             after = self._after[number]
             if self._tanh:
                 slope = after * after
@@ -178,7 +247,9 @@ class _Layers:
                 gradient = np.multiply(slope, gradient, out=slope)
             else:
                 gradient = gradient * (after > 0)
-            gradient = self._layers[number].backward(gradient, first=number == 0)
+            if number:
+                gradient = self._layers[number - 1].backward(gradient)
+        self._first.backward(gradient)
 
 
 def _tanh(rows: Array) -> None:

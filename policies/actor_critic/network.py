@@ -84,13 +84,14 @@ class Symbols(nn.Module):
 
     def forward(self, values: Tensor) -> Tensor:
         """Returns ``(B, size)``, or the term added to the first layer, ``(B, width)``."""
-        flat = values.flatten(1) if values.ndim > 1 else values.unsqueeze(1)
-        if self._between:
-            lower = flat.floor()
-            share = (flat - lower).to(self.table.dtype)
-            first, second = self._index(lower, clamp=True), self._index(lower + 1, clamp=True)
-            return self._mean(first, 1.0 - share) + self._mean(second, share)
-        index = self._index(flat, clamp=self._clamp)
+        index, shares = self.rows(values)
+        if shares is not None:
+            if self._shared:
+                parts = functional.embedding(index, self.table) * shares.unsqueeze(-1)
+                return parts.view(len(parts), 2, -1).sum(1)
+            return functional.embedding_bag(
+                index, self.table, mode="sum", per_sample_weights=shares
+            )
         if self._shared:
             return functional.embedding(index, self.table).flatten(1)
         if index.device.type != "cpu":
@@ -98,16 +99,20 @@ class Symbols(nn.Module):
         out: Tensor = _SumOfRows.apply(index, self.table)  # type: ignore[no-untyped-call] # torch
         return out
 
+    def rows(self, values: Tensor) -> tuple[Tensor, Tensor | None]:
+        """Returns rows of the table ``(B, n)``, and their shares in the sum, None for ones."""
+        flat = values.flatten(1) if values.ndim > 1 else values.unsqueeze(1)
+        if not self._between:
+            return self._index(flat, clamp=self._clamp), None
+        lower = flat.floor()
+        share = (flat - lower).to(self.table.dtype)
+        both = [self._index(each, clamp=True) for each in (lower, lower + 1)]
+        return torch.cat(both, 1), torch.cat([1.0 - share, share], 1)
+
     def _index(self, flat: Tensor, *, clamp: bool) -> Tensor:
         """Returns the rows of the table for symbols ``(B, places)``."""
         index = flat.to(torch.int64) + self._shift  # type: ignore[operator] # a buffer
         return index.clamp(self._least, self._most) if clamp else index  # type: ignore[arg-type] # buffers
-
-    def _mean(self, index: Tensor, share: Tensor) -> Tensor:
-        """Returns the part of each row of the table in what ``forward`` returns."""
-        if self._shared:
-            return (functional.embedding(index, self.table) * share.unsqueeze(-1)).flatten(1)
-        return functional.embedding_bag(index, self.table, mode="sum", per_sample_weights=share)
 
 
 class _SumOfRows(torch.autograd.Function):
@@ -317,7 +322,10 @@ class ActorCritic(nn.Module):
             and self.core is None
             and not self.layout.squashed
             and self._options.activation in ("tanh", "relu")
-            and all(isinstance(part, Numbers) for part in self.actor.encoder.parts)
+            and all(
+                isinstance(part, Numbers) or (isinstance(part, Symbols) and not part.size)
+                for part in self.actor.encoder.parts
+            )
             and all(p.device.type == "cpu" and p.requires_grad for p in self.parameters())
         )
         return DenseNetwork(self) if dense else None

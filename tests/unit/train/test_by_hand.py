@@ -23,6 +23,10 @@ BOXES = {
     "plain": spaces.Box(-np.inf, np.inf, (3,), np.float32),
     "bounded": spaces.Box(-2.0, 6.0, (2, 2), np.float32),
 }
+CODES = {
+    "codes": spaces.Box(1, 5, (3,), np.uint8),
+    "between": spaces.Box(0, 4, (2, 2), np.float32),
+}
 ACTIONS = {
     "one": spaces.Discrete(3, start=-1),
     "many": spaces.MultiDiscrete([2, 5, 2]),
@@ -34,15 +38,20 @@ RATES = Rates(3e-4, 0.02, 0.3)
 OPTIONS = PpoOptions(batch=ROWS, minibatch=ROWS)
 
 
-def network_of(actions, *, seed=0, **options):
-    policy = ActorCriticPolicy(numbers=("bounded",), **options)
+def network_of(actions, *, seed=0, codes=False, **options):
+    seen = BOXES | (CODES if codes else {})
+    symbols = tuple(CODES) if codes else ()
+    policy = ActorCriticPolicy(numbers=("bounded",), symbols=symbols, **options)
     space = spaces.Dict({key: ACTIONS[key] for key in actions})
-    return policy.network(spaces.Dict(BOXES), space, seed=seed)
+    return policy.network(spaces.Dict(seen), space, seed=seed)
 
 
-def rows_of(network, actions, rng):
+def rows_of(network, actions, rng, *, codes=False):
     """Rows in which the policy that acted was another, and every branch of the loss is met."""
     seen = {f"observation/{k}": rng.normal(size=(ROWS, *s.shape)) for k, s in BOXES.items()}
+    if codes:
+        seen["observation/codes"] = rng.integers(1, 6, (ROWS, 3)).astype(np.uint8)
+        seen["observation/between"] = rng.uniform(0, 4, (ROWS, 2, 2))
     taken = {}
     for key in actions:
         space = ACTIONS[key]
@@ -73,20 +82,22 @@ def rows_of(network, actions, rng):
     value_clip=st.sampled_from([None, 0.5]),
     floor=st.sampled_from([None, -1.5]),
     refers=st.booleans(),
+    codes=st.booleans(),
     seed=st.integers(0, 99),
 )
 @settings(max_examples=20, deadline=None)
 def test_it_is_the_gradient_of_autograd(
-    actions, hidden, activation, shared, value_clip, floor, refers, seed
+    actions, hidden, activation, shared, value_clip, floor, refers, codes, seed
 ):
-    network = network_of(actions, hidden=hidden, activation=activation, shared=shared).double()
+    options = {"hidden": hidden, "activation": activation, "shared": shared}
+    network = network_of(actions, codes=codes, **options).double()
     with torch.no_grad():  # away from where all choices are as likely
         generator = torch.Generator().manual_seed(seed)
         for parameter in network.parameters():
             parameter.add_(torch.randn(parameter.shape, generator=generator), alpha=0.3)
     options = dataclasses.replace(OPTIONS, value_clip=value_clip, logp_floor=floor)
     learner = PpoLearner(network, options)
-    rows = rows_of(network, actions, np.random.default_rng(seed))
+    rows = rows_of(network, actions, np.random.default_rng(seed), codes=codes)
     if refers:
         count = network.layout.outputs
         rows["reference"] = 0.5 * np.random.default_rng(seed).normal(size=(ROWS, count))
@@ -96,7 +107,8 @@ def test_it_is_the_gradient_of_autograd(
 
     by_hand = learner._by_hand
     seen = {k.removeprefix("observation/"): v for k, v in rows.items() if "observation/" in k}
-    prepared = {k: v.astype(np.float64) for k, v in by_hand.prepare(seen).items()}
+    prepared = by_hand.prepare(seen)
+    prepared |= {k: v.astype(np.float64) for k, v in prepared.items() if v.dtype == np.float32}
     rest = {k: v for k, v in rows.items() if "observation/" not in k}
     found = backward(by_hand, rest | prepared, options, RATES)
     assert found.keys() == figures.keys()
@@ -113,11 +125,13 @@ def test_it_is_the_gradient_of_autograd(
 )
 @settings(max_examples=30, deadline=None)
 def test_a_player_decides_in_numpy_as_in_torch(actions, explore, seed):
-    network = network_of(actions, hidden=(8,), seed=seed)
-    players = [ActorCriticPlayer(network, sorted(BOXES)) for _ in range(2)]
+    network = network_of(actions, hidden=(8,), seed=seed, codes=True)
+    players = [ActorCriticPlayer(network, sorted(BOXES | CODES)) for _ in range(2)]
     players[1]._in_numpy = None
     rng = np.random.default_rng(seed)
     seen = {k: rng.normal(size=(ROWS, *s.shape)).astype(np.float32) for k, s in BOXES.items()}
+    seen["codes"] = rng.integers(1, 6, (ROWS, 3)).astype(np.uint8)
+    seen["between"] = rng.uniform(0, 4, (ROWS, 2, 2)).astype(np.float32)
     starts = [SimpleNamespace(seed=100 * seed + n) for n in range(ROWS)]
     one, two = (
         player.act(seen, player.initial_memory(starts), details=None, explore=explore)
@@ -153,11 +167,11 @@ def test_masked_choices_have_no_gradient():
 
 @pytest.mark.parametrize(
     "options",
-    [{"activation": "silu"}, {"memory": "gru"}, {"continuous": "squashed"}],
+    [{"activation": "silu"}, {"memory": "gru"}, {"continuous": "squashed"}, {"embedding": 4}],
     ids=lambda options: next(iter(options)),
 )
 def test_other_networks_learn_by_autograd(options):
-    learner = PpoLearner(network_of(["tight"], **options), OPTIONS)
+    learner = PpoLearner(network_of(["tight"], codes=True, **options), OPTIONS)
     assert learner._by_hand is None
     assert not isinstance(learner.optimizer, FlatOptimizer)
 
