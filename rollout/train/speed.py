@@ -200,7 +200,7 @@ def tune(config: TrainConfig, session: Session) -> str | None:
         InputError: the configuration is invalid; nothing was launched.
     """
     if session.resume:
-        raise ConfigError("gamut tune speed measures anew; leave --resume out")
+        raise ConfigError("gamut tune speed measures from scratch; leave --resume out")
     seconds = config.measure or _TUNE_S
     best = ranked(config, seconds / 3)[:_CANDIDATES]
     rates = {}

@@ -70,7 +70,7 @@ function checkRow(layout, row) {
 /** Returns the columns of a layout. @throws {Error} for a name that is none */
 function columnsOf(name) {
   if (name in LAYOUTS) return LAYOUTS[name];
-  throw new Error(`actions: expected one of ${Object.keys(LAYOUTS).join(', ')}, got ${name}`);
+  throw new Error(`actions: expected one of ${Object.keys(ACTORS).join(', ')}, got ${name}`);
 }
 
 /** Returns the actor of an agent in a layout. */
