@@ -119,10 +119,7 @@ class RunDirectory:
                 about = read_about(folder)
                 changes = _check_same(folder, about, config, resume=resume)
             else:
-                raise RunDirectoryError(
-                    f"output {folder} is not empty and holds no run (found "
-                    f"{', '.join(found[:5])}); choose another output"
-                )
+                raise _taken(folder, found)
             about["sessions"].append(
                 {
                     "started": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -277,6 +274,30 @@ def _alone(folder: Path, wait_s: float) -> Iterator[None]:
         yield
 
 
+def require_new(path: Path | str) -> None:
+    """Checks that a new run could have a directory; changes nothing.
+
+    Raises:
+        RunDirectoryError: it contains a run or other files.
+    """
+    folder = folder_of(path)
+    if folder.exists() and (found := _found(folder)):
+        raise _taken(folder, found)
+
+
+def _taken(folder: Path, found: Sequence[str]) -> RunDirectoryError:
+    """Returns the error of an output that has files."""
+    if RUN in found:
+        return RunDirectoryError(
+            f"output {folder} already contains the run {read_about(folder)['run_id']}; continue it "
+            f"with --resume, or choose another output"
+        )
+    return RunDirectoryError(
+        f"output {folder} is not empty and holds no run (found {', '.join(found[:5])}); choose "
+        f"another output"
+    )
+
+
 def _check_same(
     folder: Path, about: Mapping[str, Any], config: RunConfig, *, resume: bool
 ) -> list[str]:
@@ -288,10 +309,7 @@ def _check_same(
             f"another output"
         )
     if not resume:
-        raise RunDirectoryError(
-            f"output {folder} already contains the run {about['run_id']}; continue it with "
-            f"--resume, or choose another output"
-        )
+        raise _taken(folder, [RUN])
     file = folder / _CONFIG
     if not file.exists():
         return []  # the run was interrupted before it began: nothing to compare with

@@ -28,7 +28,7 @@ from rollout.api import (
     option,
 )
 from rollout.errors import ConfigError
-from rollout.threads import set_product_threads
+from rollout.threads import spare_threads
 
 log = logging.getLogger(__name__)
 
@@ -202,7 +202,7 @@ class ActorCriticPlayer:
         network.eval()
         _accept_read_only()
         if self._in_numpy is not None:
-            set_product_threads(1)  # of a few rows
+            spare_threads()
 
     def load(self, weights: Mapping[str, Any], version: int) -> None:
         """Replaces the weights, as ``network.state_dict()`` gives them, arrays or tensors.

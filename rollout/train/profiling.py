@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 import time
 from collections import Counter
-from pathlib import PurePath
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
+import rollout
 from rollout.api import Progress
 from rollout.cli import Session
 from rollout.errors import ConfigError
@@ -20,18 +23,18 @@ from rollout.train.plan import TrainPlan
 from rollout.train.sampler import Sample, enough
 
 _SECONDS = 10.0
-_PARTS = (
-    ("rollout/train/gradients", "optimizer"),
-    ("rollout/train/ppo/gather", "gathering"),
-    ("rollout/train/batch", "gathering"),
-    ("rollout/train/gae", "gathering"),
-    ("rollout/train", "learning"),
-    ("rollout/host", "host"),
-    ("rollout/api", ""),
-    ("bridges", "game"),
-    ("policies", "network"),
-)
-"""Files, and the part of the time that is spent in them and in what they call; "": no other one."""
+_ROOT = Path(rollout.__file__).parents[1]
+_PARTS = {
+    "rollout/train/gradients.py": "optimizer",
+    "rollout/train/ppo/gather.py": "gathering",
+    "rollout/train/batch.py": "gathering",
+    "rollout/train/gae.py": "gathering",
+    "rollout/train": "learning",
+    "rollout/host": "host",
+    "bridges": "game",
+    "policies": "network",
+}
+"""Files and folders, and the part of the time that is spent in them and in what they call."""
 _ORDER = ("game", "host", "policy", "gathering", "network", "learning", "optimizer", "other")
 
 
@@ -70,7 +73,7 @@ def profile(config: TrainConfig, session: Session) -> str | None:
     finally:
         training.close()
     found = profiler.last_session
-    times = parts_of(found.root_frame()) if found is not None else Counter()
+    times = parts_of(found.root_frame(), _folders(plan)) if found is not None else Counter()
     whole = sum(times.values()) or 1.0
     tell(f"{steps:,} steps, {steps / elapsed:,.0f} a second; microseconds of a step:")
     for part in _ORDER:
@@ -114,23 +117,29 @@ class _Training:
         self._sampler.close()
 
 
-def parts_of(root: Any) -> Counter[str]:
-    """Returns the seconds of each part of ``_ORDER`` in a tree of pyinstrument's frames."""
+def parts_of(root: Any, folders: Mapping[str, str]) -> Counter[str]:
+    """Returns the seconds of each part of ``_ORDER`` in a tree of pyinstrument's frames.
+
+    Args:
+        root: the outermost frame; None without any.
+        folders: paths, the innermost first, and the part that begins there.
+    """
     times: Counter[str] = Counter()
     left = [(root, "other")] if root is not None else []
     while left:
         frame, part = left.pop()
-        part = _part(frame.file_path or "", part)
+        path = frame.file_path or ""
+        found = next((own for folder, own in folders.items() if path.startswith(folder)), part)
+        playing = found == "network" and part in ("host", "policy")
+        part = "policy" if playing else found
         times[part] += frame.time - sum(child.time for child in frame.children)
         left += [(child, part) for child in frame.children]
     return times
 
 
-def _part(path: str, before: str) -> str:
-    if "site-packages" in path:
-        return before
-    for folder, part in _PARTS:
-        if f"/{folder}" in PurePath(path).as_posix() and part:
-            playing = part == "network" and before in ("host", "policy")
-            return "policy" if playing else part
-    return before
+def _folders(plan: TrainPlan) -> dict[str, str]:
+    """Returns ``_PARTS`` with absolute paths, and the folders of the game and of the policy."""
+    own = {str(_ROOT / path): part for path, part in _PARTS.items()}
+    for plugin, part in ((plan.bridge, "game"), (plan.recipe, "network")):
+        own.setdefault(str(Path(inspect.getfile(type(plugin))).parent), part)
+    return own

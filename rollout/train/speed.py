@@ -110,14 +110,12 @@ def ranked(config: TrainConfig, seconds: float) -> list[Sizes]:
 
 
 def _in_order(found: list[Sizes]) -> list[Sizes]:
-    """Returns the fastest first, but smaller ones before what is hardly faster than they are."""
+    """Returns the fastest first, but before it the smallest that is at most 5 % slower."""
     order = sorted(found, key=lambda each: (each.runners, each.instances * each.width))
     chosen: list[Sizes] = []
     while order:
-        best = order[0]
-        for each in order[1:]:
-            if each.rate > _GAIN * best.rate:
-                best = each
+        fastest = max(each.rate for each in order)
+        best = next(each for each in order if _GAIN * each.rate >= fastest)
         chosen.append(best)
         order.remove(best)
     return chosen

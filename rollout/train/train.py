@@ -18,7 +18,7 @@ from rollout.job import Job, open_job
 from rollout.observe.logs import log_losses, log_notices
 from rollout.observe.progress import share
 from rollout.observe.run_files import read_json
-from rollout.run_directory import as_begun, folder_of
+from rollout.run_directory import as_begun, folder_of, require_new
 from rollout.tally import Tally
 from rollout.train.callbacks import Callback
 from rollout.train.checkpoint import (
@@ -57,12 +57,13 @@ def train(config: TrainConfig, session: Session, on_update: Sequence[Callback] =
     others = [] if begun is not None else others_of(config).values()
     first = next(map(find_checkpoint, others), None)
     config = as_begun(config, resume=session.resume)
+    plan = TrainPlan.make(config, begun=begun, first=first)
+    check_others(plan)
     if config.measure is not None:
         from rollout.train.speed import choose  # noqa: PLC0415 - only where it is asked for
 
-        config = choose(config)
-    plan = TrainPlan.make(config, begun=begun, first=first)
-    check_others(plan)
+        require_new(config.output)  # before games are launched
+        plan = TrainPlan.make(choose(config), begun=begun, first=first)
     with open_job("train", plan.config, session) as job:
         saved = newest_checkpoint(job.run.checkpoints, fallback=config.checkpoint.fallback)
         training = _Training(plan, job, saved, on_update)

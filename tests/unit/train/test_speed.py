@@ -1,18 +1,24 @@
 """The sizes of a training that a measurement chooses, and the parts of a profile."""
 
+import subprocess
+import sys
 from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rollout.cli import Session
 from rollout.config import make_config, write_config
-from rollout.errors import ConfigError
+from rollout.errors import ConfigError, RunDirectoryError
 from rollout.run_directory import as_begun
+from rollout.signals import Stop
+from rollout.train import speed
 from rollout.train.config import TrainConfig
-from rollout.train.profiling import parts_of
+from rollout.train.profiling import _PARTS, parts_of
 from rollout.train.search_config import SearchConfig
 from rollout.train.speed import Sizes, _in_order, _rate, choose
+from rollout.train.train import train
 
 CARTPOLE = {
     "bridge": {"name": "gymnasium", "id": "CartPole-v1"},
@@ -49,9 +55,11 @@ def test_a_larger_size_comes_first_only_if_it_is_faster(found):
     sizes = [Sizes(runners, 1, width, 16, rate) for runners, width, rate in found]
     order = _in_order(sizes)
     assert sorted(order, key=id) == sorted(sizes, key=id)
+    fastest = max(each.rate for each in sizes)
+    assert 1.05 * order[0].rate >= fastest
     for each in sizes:
         if (each.runners, each.width) < (order[0].runners, order[0].width):
-            assert 1.05 * each.rate < order[0].rate
+            assert 1.05 * each.rate < fastest
 
 
 def test_runners_and_the_learner_share_the_cores():
@@ -72,5 +80,27 @@ def test_time_belongs_to_the_innermost_part_that_called():
     host = frame("/x/rollout/host/player.py", 6.0, policy, game)
     network = frame("/x/policies/actor_critic/dense.py", 4.0)
     update = frame("/x/rollout/train/ppo/learner.py", 5.0, network)
-    found = parts_of(frame("/x/rollout/train/profiling.py", 11.5, host, update))
+    folders = {f"/x/{path}": part for path, part in _PARTS.items()}
+    found = parts_of(frame("/x/rollout/train/profiling.py", 11.5, host, update), folders)
     assert found == {"policy": 3.0, "game": 2.0, "host": 1.0, "network": 4.0, "learning": 1.5}
+
+
+def test_a_folder_with_files_is_refused_before_it_is_measured(tmp_path, monkeypatch):
+    (tmp_path / "other.txt").write_text("mine")
+    monkeypatch.setattr(speed, "choose", lambda config: pytest.fail("games were launched"))
+    with pytest.raises(RunDirectoryError, match="not empty"):
+        train(config_of(tmp_path, measure=1.0), Session(False, Stop()))
+
+
+def test_a_player_keeps_the_threads_that_were_chosen():
+    code = (
+        "import threadpoolctl as t; from gymnasium import spaces as s; import numpy as np\n"
+        "from policies.actor_critic.policy import *; from rollout.threads import set_threads\n"
+        "box, act = s.Dict({'o': s.Box(-1, 1, (2,))}), s.Dict({'a': s.Discrete(2)})\n"
+        "def play(): ActorCriticPlayer(ActorCriticPolicy().network(box, act, seed=0), ['o'])\n"
+        "def count():\n"
+        "    return {i['num_threads'] for i in t.threadpool_info() if i['user_api'] == 'blas'}\n"
+        "play(); assert count() == {1}, count()\n"
+        "set_threads(2); play(); assert count() == {2}, count()\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
