@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import rollout
 from rollout.api import Progress
 from rollout.cli import Session
 from rollout.errors import ConfigError
@@ -23,7 +22,7 @@ from rollout.train.plan import TrainPlan
 from rollout.train.sampler import Sample, enough
 
 _SECONDS = 10.0
-_ROOT = Path(rollout.__file__).parents[1]
+_ROOT = Path(__file__).parents[2]
 _PARTS = {
     "rollout/train/gradients.py": "optimizer",
     "rollout/train/ppo/gather.py": "gathering",
