@@ -39,6 +39,13 @@ the first updates; nothing was changed for them.
 **A correction.** In the first 144 runs, and in the pilots, Stable-Baselines3 had twice the weight
 of the value loss that the others had, since its loss has no factor 1/2. After their table had been
 seen (f2baf6f), its 48 runs were made again with half the coefficient, on the same seeds.
+
+**After the update in NumPy**, declared on 2026-11-28 before any of these runs. Since the extension
+the updates of such networks, and their decisions, are computed in NumPy with gradients by hand, and
+games may be vectorized. Ours is trained again on new seeds from 3000 on, as many as the extension
+had on each game (12 on Catch, which had none), and compared by the same tests, scores and margins:
+with ours of before, and with the other libraries, whose runs are those of the extension (of the
+first table on Catch). Runs are made game by game: Catch, CartPole, Acrobot, DoorKey.
 """
 
 from __future__ import annotations
@@ -87,6 +94,11 @@ class Game:
     def fresh(self) -> range:
         """The seeds of the extension."""
         return range(1000, 1000 + self.more)
+
+    @property
+    def now(self) -> range:
+        """The seeds of ours after the update in NumPy."""
+        return range(3000, 3000 + (self.more or len(FIRST)))
 
 
 GAMES = {
@@ -227,6 +239,8 @@ def run(folder: Path, parallel: int) -> None:
     runs = sorted(itertools.product(GAMES, LIBRARIES, FIRST), key=lambda x: x[2])
     for name, game in sorted(GAMES.items(), key=lambda x: x[1].more):
         runs += [(name, library, seed) for seed in game.fresh for library in LIBRARIES]
+    for name in ("Catch", "CartPole", "Acrobot", "DoorKey"):
+        runs += [(name, "gamut", seed) for seed in GAMES[name].now]
     module = "benchmarks.science.equivalence"
     trainings.run(folder, module, runs, lambda name: GAMES[name].steps, parallel)
 
@@ -252,27 +266,45 @@ def report(folder: Path) -> str:
     """Returns the tables of the runs in a folder."""
     runs = trainings.read(folder)
     asked = list(itertools.product(SCORES, GAMES, LIBRARIES[1:]))
-    first = [row(runs, *x, FIRST) for x in asked]
-    fresh = [row(runs, *x, GAMES[x[1]].fresh) for x in asked if GAMES[x[1]].more]
+    first = [row(runs, *x, FIRST, FIRST) for x in asked]
+    fresh = [row(runs, *x, *[GAMES[x[1]].fresh] * 2) for x in asked if GAMES[x[1]].more]
+    now = [
+        row(runs, score, game, library, GAMES[game].now, GAMES[game].fresh or FIRST)
+        for score, game, library in itertools.product(SCORES, GAMES, LIBRARIES)
+    ]
     columns = [
         *("score", "game", "steps", "other library", "seeds", "ours: mean (sd)", "theirs"),
         *("difference, 90 %", "margin", "p", "verdict"),
     ]
     protocol = "".join(__doc__.partition("**Protocol**")[1:])
     tables = f"{table(columns, first)}\n## The extension: new seeds\n\n{table(columns, fresh)}"
+    tables += f"\n## After the update in NumPy\n\n{table(columns, now)}"
     return f"{protocol.strip()}\n\n{tables}"
 
 
-def row(runs: list[Any], score: str, game: str, library: str, seeds: range) -> list[str]:
-    """Returns the row of a table; without figures if runs are missing."""
+def row(
+    runs: list[Any], score: str, game: str, library: str, own: range, others: range
+) -> list[str]:
+    """Returns the row of a table; without figures if runs are missing.
+
+    Args:
+        runs: all.
+        score: key of the score.
+        game: name of the game.
+        library: with which ours is compared; ``gamut`` for runs of ours on other seeds.
+        own: seeds of ours.
+        others: seeds of the other library.
+    """
     about = GAMES[game]
     ours, theirs = (
         [r[score] for r in runs if (r["game"], r["library"]) == (game, x) and r["seed"] in seeds]
-        for x in ("gamut", library)
+        for x, seeds in (("gamut", own), (library, others))
     )
-    found = [score, game, f"{about.steps:,}", library, f"{len(ours)}, {len(theirs)}"]
-    if min(len(ours), len(theirs)) < len(seeds):
-        return [*found, *"---", f"{about.margin:.3g}", "-", f"needs {len(seeds)} of each"]
+    name = "ours before" if library == "gamut" else library
+    found = [score, game, f"{about.steps:,}", name, f"{len(ours)}, {len(theirs)}"]
+    if len(ours) < len(own) or len(theirs) < len(others):
+        needed = f"needs {len(own)}, {len(others)}"
+        return [*found, *"---", f"{about.margin:.3g}", "-", needed]
     between, half, p = equivalent(ours, theirs, about.margin)
     return [
         *found,
