@@ -154,8 +154,16 @@ class _Linear:
     def backward(self, gradient: Array, *, first: bool = False) -> Array:
         """Sets the gradients; returns that by its input, or nothing of use for the ``first``."""
         np.matmul(gradient.T, self._seen, out=self._by_weight)
-        gradient.sum(0, out=self._by_bias)
-        return gradient if first else gradient @ self._weight
+        # A fifth of the time of a sum over the first axis.
+        np.matmul(np.ones(len(gradient), gradient.dtype), gradient, out=self._by_bias)
+        if first:
+            return gradient
+        out: Array
+        if gradient.shape[1] > 1:
+            out = gradient @ self._weight
+        else:  # a tenth of the time of a product of matrices
+            out = (torch.from_numpy(gradient) * torch.from_numpy(self._weight)).numpy()
+        return out
 
 
 class _Table:
@@ -352,13 +360,12 @@ class _Categorical:
         self._groups, self._shape = groups, logits.shape
         self._log_p, self._p = [], []
         for size, at, _ in groups:
-            own = logits[:, at].reshape(len(logits), -1, size)
-            own = own - own.max(-1, keepdims=True)
-            p = np.exp(own)
-            total = p.sum(-1, keepdims=True)
-            self._log_p.append(own - np.log(total))
-            self._p.append(p / total)
+            own = torch.from_numpy(logits[:, at].reshape(len(logits), -1, size))
+            log_p = torch.log_softmax(own, -1).numpy()
+            self._log_p.append(log_p)
+            self._p.append(np.exp(log_p))
         self._logits = logits
+        self._negative: list[Array] = []  # negative entropies, once they were asked for
 
     def pick(self, noise: Array | None) -> Array:
         scores = self._logits if noise is None else self._logits + noise
@@ -393,7 +400,14 @@ class _Categorical:
         return _sum([g.reshape(-1)[at].reshape(len(g), -1).sum(-1) for g, at in pairs])
 
     def entropy(self) -> Array:
-        return _sum([-(p * g).sum((-1, -2)) for p, g in zip(self._p, self._log_p, strict=True)])
+        return _sum([-own.sum((-1, -2)) for own in self._negative_entropies()])
+
+    def _negative_entropies(self) -> Sequence[Array]:
+        """Returns those of each choice in each group, ``(B, choices, 1)``."""
+        if not self._negative:
+            pairs = zip(self._p, self._log_p, strict=True)
+            self._negative = [np.einsum("bcn,bcn->bc", p, g)[..., None] for p, g in pairs]
+        return self._negative
 
     def kl(self, other: Any) -> Array:
         rows = zip(self._p, self._log_p, other._log_p, strict=True)
@@ -406,8 +420,8 @@ class _Categorical:
         return self._spread(found)
 
     def by_entropy(self, by_entropy: Array | float) -> Array:
-        rows = zip(self._p, self._log_p, strict=True)
-        found = [-p * (g - (p * g).sum(-1, keepdims=True)) for p, g in rows]
+        rows = zip(self._p, self._log_p, self._negative_entropies(), strict=True)
+        found = [p * (own - g) for p, g, own in rows]
         return self._spread(found) * _column(by_entropy)
 
     def by_kl(self, other: Any, by_kl: Array | float) -> Array:

@@ -28,7 +28,7 @@ from ray.rllib.utils.metrics import (
     NUM_ENV_STEPS_SAMPLED_LIFETIME,
     NUM_EPISODES,
 )
-from ray.tune import PlacementGroupFactory
+from ray.tune import PlacementGroupFactory, Trainable
 
 from rollout.api import Columns, Progress
 from rollout.api.sets import VALIDATION
@@ -255,15 +255,14 @@ class ColumnAlgorithm(Algorithm):  # type: ignore[misc] # RLlib is untyped
         shared = MultiAgentBatch({DEFAULT_MODULE_ID: SampleBatch(batch)}, steps)
         with learner_calls(self.learner_group):
             results = self.learner_group.update(batch=shared, progress=progress)
-        self.metrics.aggregate(results, key=LEARNER_RESULTS)
-        figures: dict[str, list[float]] = {}
+        known: dict[str, list[float]] = {}
         for result in results:
-            for key, value in result[DEFAULT_MODULE_ID].items():
+            for key, value in result.items():
                 # A learner whose share of the batch was empty has no figures, or NaN.
-                known, figure = figures.setdefault(key, []), float(value.peek())
-                if not math.isnan(figure):
-                    known.append(figure)
-        return {key: sum(v) / len(v) if v else math.nan for key, v in figures.items()}
+                known.setdefault(key, []).extend([] if math.isnan(value) else [value])
+        figures = {key: sum(v) / len(v) if v else math.nan for key, v in known.items()}
+        self.metrics.log_dict(figures, key=(LEARNER_RESULTS, DEFAULT_MODULE_ID), window=1)
+        return figures
 
     def _show(self, now: Iteration) -> None:
         """Reports the figures that Tune and its users know to RLlib's metrics."""
@@ -393,6 +392,10 @@ class _OutsideTune(ColumnAlgorithm):
 
     def log_result(self, result: Any) -> None:
         """Writes no RLlib files, which took longer than a small update."""
+
+    def get_auto_filled_metrics(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        """Leaves the configuration as it is: RLlib copies it deeply after every update."""
+        return dict(Trainable.get_auto_filled_metrics(self, *args, **kwargs))
 
     def cleanup(self) -> Any:
         super().cleanup()

@@ -66,17 +66,17 @@ class ColumnLearner(TorchLearner):  # type: ignore[misc] # RLlib is untyped
         raise NotImplementedError
 
     def update(self, training_data: Any = None, *, progress: Progress, **kwargs: Any) -> Any:
-        """Updates the network on a batch of columns, see ``rollout.train.batch``."""
+        """Updates the network on a batch of columns; returns the figures of the update.
+
+        See ``rollout.train.batch`` for the columns.
+        """
         training_data.validate()
         training_data.solve_refs()
         self._weights_seq_no += 1
         batch = {k: np.asarray(v) for k, v in training_data.batch[DEFAULT_MODULE_ID].items()}
         self._steps = env_steps(batch)
         with no_exit(_ALGORITHM):
-            figures = self.core.update(batch, progress)
-        for key, value in figures.items():
-            self.metrics.log_value((DEFAULT_MODULE_ID, key), value, window=1)
-        return self.metrics.reduce()
+            return self.core.update(batch, progress)
 
     def weights(self) -> dict[str, Tensor]:
         """Returns the network's tensors, copied to the CPU."""

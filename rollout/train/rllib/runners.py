@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import ray
+import torch
 
 from rollout.api import Fragment, Loss, Start
 from rollout.api.fragment import Phase
@@ -94,6 +95,11 @@ class TrainingRunner(Watched):
         """Ends every game and removes their folders."""
         self.dismiss()
         self._sampler.close()
+
+
+def _as_arrays(weights: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns weights as NumPy arrays where there are such: Ray reads these without copying."""
+    return {k: v if v.dtype == torch.bfloat16 else v.numpy() for k, v in weights.items()}
 
 
 class LocalRunner:
@@ -252,7 +258,7 @@ class RemoteRunners:
                             runner.weights, runner.version = newest(), version
                         # Otherwise it repeats a fragment that was in flight at the checkpoint.
                         if (played_by := runner.version) not in stored:
-                            stored[played_by] = ray.put(runner.weights)
+                            stored[played_by] = ray.put(_as_arrays(runner.weights))
                         given = (stored[played_by], played_by, runner.position)
                         actor.requests.append(actor.handle.fragment.remote(*given))
             requested = [runner for runner in self._runners if runner.actor.requests]
