@@ -56,6 +56,11 @@ def _set_own_authentication(folder: Path) -> None:
     set_mode("token", write_own_token(folder))
 
 
+def alone(address: str | None) -> bool:
+    """Returns whether ``ray_session`` starts a cluster of its own."""
+    return _target_of(address)[0] is None
+
+
 def _target_of(address: str | None) -> tuple[str | None, str]:
     """Returns the address to join (None to start a cluster) and its name for messages."""
     given = os.environ.get(ADDRESS, "") if address is None else address

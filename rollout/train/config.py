@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, field_validator, model_validator
 
@@ -132,6 +132,7 @@ class ValidationConfig(Section):
         return self
 
 
+_MEASURE_S = 2.0
 MEASURED = ("runners", "instances", "width", "fragment")
 """Keys that a measurement chooses."""
 
@@ -147,7 +148,7 @@ class TrainConfig(GameConfig):
 
     may_change: ClassVar[tuple[str, ...]] = (
         *GameConfig.may_change,
-        *("checkpoint", "episodes", "callbacks", "learners.gpus"),
+        *("checkpoint", "episodes", "callbacks", "learners.gpus", "measure"),
     )
     may_grow: ClassVar[tuple[str, ...]] = ("env_steps", "validation.patience")
     renamed: ClassVar[Mapping[str, str]] = {
@@ -167,13 +168,12 @@ class TrainConfig(GameConfig):
     fragment: FragmentConfig = key(FragmentConfig, "Length of the fragments that runners send.")
     algorithm: AlgorithmConfig = key(lambda: AlgorithmConfig(name="ppo"), "How it learns.")
     learners: LearnersConfig = key(LearnersConfig, "Where it learns.")
-    measure: float | None = key(
-        None,
+    measure: Literal["auto"] | Annotated[float, Field(gt=0, le=600)] | None = key(
+        "auto",
         "Duration of a measurement at the start, which chooses the numbers of runners, instances, "
-        "slots and steps of a fragment with which this machine is fastest; null for none.",
+        "slots and steps of a fragment with which this machine is fastest; auto takes two seconds "
+        "where none of them is given and the run starts its own Ray; null for none.",
         unit="s",
-        gt=0,
-        le=600,
     )
     initialize_from: str | None = key(
         None, "Checkpoint with the initial weights; null for new ones."
@@ -192,12 +192,20 @@ class TrainConfig(GameConfig):
 
     def left_open(self) -> list[str]:
         """Returns the keys that the program chooses; see ``RunConfig``."""
-        measured = ["measure", *MEASURED] if self.measure is not None else []
+        measured = [] if self.measured_s is None else ["measure", *MEASURED]
         return [*super().left_open(), *measured]
+
+    @property
+    def measured_s(self) -> float | None:
+        """Duration of the measurement at the start, in seconds; None for no measurement."""
+        if self.measure != "auto":
+            return self.measure
+        given = self.model_fields_set.intersection(MEASURED)
+        return None if given or self.of_many_runs else _MEASURE_S
 
     @model_validator(mode="after")
     def _measured_once(self) -> TrainConfig:
-        if self.measure is not None and self.of_many_runs:
+        if self.of_many_runs and self.measured_s is not None:
             raise ValueError(
                 f"measure: runs that are compared have the same {', '.join(MEASURED)}; find them "
                 f"with gamut tune speed, and give them here"

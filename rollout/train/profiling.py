@@ -57,7 +57,7 @@ def profile(config: TrainConfig, session: Session) -> str | None:
         raise ConfigError("gamut profile needs pyinstrument: install gamut[profile]") from error
     if session.resume:
         raise ConfigError("gamut profile keeps no run; leave --resume out")
-    seconds = config.measure or _SECONDS
+    seconds = config.measure if isinstance(config.measure, float) else _SECONDS
     plan = TrainPlan.make(config.model_copy(update={"runners": 0, "measure": None}))
     set_threads(config.learners.threads)
     training = _Training(plan)

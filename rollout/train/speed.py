@@ -6,6 +6,7 @@ from, and computes the rate of every combination. ``tune`` also trains the best 
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import time
@@ -13,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from rollout.api import Columns, Progress
+from rollout.api import Algorithm, Columns, Progress
 from rollout.cli import Session
 from rollout.config import write_config
 from rollout.errors import BudgetExhausted, ConfigError
@@ -29,6 +30,8 @@ log = logging.getLogger(__name__)
 
 _SHORT, _LONG = 16, 128  # steps of a fragment
 _MOST_SLOTS = 512
+_PATIENCE = 5  # no larger size is measured after one that took so many times as long as asked
+_LAUNCH_S = 5.0  # of runners
 _GAIN = 1.05  # a larger number must be faster by this factor
 _TUNE_S, _CANDIDATES = 30.0, 4
 
@@ -42,7 +45,7 @@ class Sizes:
         instances: of each runner.
         width: slots of each instance.
         steps: of a fragment.
-        rate: steps per second, as computed.
+        rate: steps per second over the whole run, as computed.
     """
 
     runners: int
@@ -71,7 +74,7 @@ def choose(config: TrainConfig) -> TrainConfig:
         InputError: something in the configuration does not exist or does not fit.
         BudgetExhausted: the game could not be launched.
     """
-    best = ranked(config, config.measure or 0.0)[0]
+    best = ranked(config, config.measured_s or 0.0)[0]
     log.info("measure chose %s, for about %s steps/s", best, f"{best.rate:,.0f}")
     return best.of(config)
 
@@ -90,23 +93,36 @@ def ranked(config: TrainConfig, seconds: float) -> list[Sizes]:
     batch, learn_s, found = plan.algorithm.batch, 0.0, list[Sizes]()
     slots = list(_slots(plan, batch, cores))
     fastest = 0.0
-    for instances, width in slots:
+    for number, (instances, width) in enumerate(slots):
+        began = time.monotonic()
         play_s, rows = _playing(Sizes(0, instances, width, _SHORT).of(config), seconds / 8)
         learn_s = learn_s or _learning(plan, rows, batch, seconds / 4)
         for runners in range(cores + 1):
             steps = round(batch / (instances * width * max(1, runners)))
-            rate = _rate(runners, play_s, learn_s, cores)
-            steps = min(max(steps, _SHORT), _LONG)
+            run_s = config.env_steps / _rate(runners, play_s, learn_s, cores)
+            rate = config.env_steps / (run_s + (_LAUNCH_S if runners else 0.0))
+            steps = _accepted(plan.algorithm, min(max(steps, _SHORT), _LONG))
             found.append(Sizes(runners, instances, width, steps, rate))
         log.debug("%d slots: %.2f us to play a step", instances * width, 1e6 * play_s)
-        if 1.0 / play_s < 0.8 * fastest:
-            break
+        slower = 1.0 / play_s < 0.8 * fastest
         fastest = max(fastest, 1.0 / play_s)
+        # The first may have compiled.
+        if slower or (number and time.monotonic() - began > _PATIENCE * seconds):
+            break
     log.info(
         "measured %s us to play a step at best, %s us to learn from it, %d cores",
         *(f"{1e6 / fastest:.1f}", f"{1e6 * learn_s:.1f}", cores),
     )
     return _in_order(found)
+
+
+def _accepted(algorithm: Algorithm, most: int) -> int:
+    """Returns the largest number of steps of a fragment that an algorithm accepts."""
+    for steps in range(most, 1, -1):
+        with contextlib.suppress(ConfigError):
+            algorithm.check(steps)
+            return steps
+    return 1
 
 
 def _in_order(found: list[Sizes]) -> list[Sizes]:
@@ -199,7 +215,7 @@ def tune(config: TrainConfig, session: Session) -> str | None:
     """
     if session.resume:
         raise ConfigError("gamut tune speed measures from scratch; leave --resume out")
-    seconds = config.measure or _TUNE_S
+    seconds = config.measure if isinstance(config.measure, float) else _TUNE_S
     best = ranked(config, seconds / 3)[:_CANDIDATES]
     rates = {}
     with ray_session(config.ray.address):

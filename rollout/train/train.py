@@ -14,6 +14,7 @@ from rollout.errors import BudgetExhausted, RayUnavailable
 from rollout.host.fleets import TuningHints
 from rollout.host.hosting import log_launch
 from rollout.host.schedule import Visits
+from rollout.host.session import alone
 from rollout.job import Job, open_job
 from rollout.observe.logs import log_losses, log_notices
 from rollout.observe.progress import share
@@ -59,7 +60,7 @@ def train(config: TrainConfig, session: Session, on_update: Sequence[Callback] =
     config = as_begun(config, resume=session.resume)
     plan = TrainPlan.make(config, begun=begun, first=first)
     check_others(plan)
-    if config.measure is not None:
+    if config.measured_s is not None and (config.measure != "auto" or alone(config.ray.address)):
         from rollout.train.speed import choose  # noqa: PLC0415 - only where it is asked for
 
         require_new(config.output)  # before games are launched
@@ -83,7 +84,7 @@ def train(config: TrainConfig, session: Session, on_update: Sequence[Callback] =
             # It takes seconds to import, and Ray decides about authentication when it is imported.
             from rollout.train.rllib.algorithm import build  # noqa: PLC0415
 
-            log_launch(plan.hosting(), config.runners)
+            log_launch(plan.hosting(), plan.config.runners)
             algorithm = build(plan)
             stack.callback(algorithm.stop)
             training.begin(algorithm)

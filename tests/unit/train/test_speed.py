@@ -15,9 +15,10 @@ from rollout.run_directory import as_begun
 from rollout.signals import Stop
 from rollout.train import speed
 from rollout.train.config import TrainConfig
+from rollout.train.ppo import Ppo
 from rollout.train.profiling import _PARTS, parts_of
 from rollout.train.search_config import SearchConfig
-from rollout.train.speed import Sizes, _in_order, _rate, choose
+from rollout.train.speed import Sizes, _accepted, _in_order, _rate, choose
 from rollout.train.train import train
 
 CARTPOLE = {
@@ -48,6 +49,22 @@ def test_runs_that_are_compared_are_not_measured_one_by_one():
     search = {"train": {**CARTPOLE, "measure": 1.0}, "space": {"seed": [0]}, "output": "x"}
     with pytest.raises(ConfigError, match="gamut tune speed"):
         make_config(SearchConfig, search)
+
+
+def test_sizes_are_measured_where_none_is_given(tmp_path):
+    assert config_of(tmp_path).measured_s == 2.0
+    assert config_of(tmp_path, measure=None).measured_s is None
+    for given_one in ({"width": 4}, {"runners": 0}, {"fragment": {"steps": 16}}):
+        assert config_of(tmp_path, **given_one).measured_s is None
+        assert config_of(tmp_path, **given_one, measure=1).measured_s == 1.0
+    search = {"train": CARTPOLE, "space": {"seed": [0, 1]}, "output": str(tmp_path)}
+    trial = make_config(SearchConfig, search).trial({"seed": 1}, tmp_path / "trial")
+    assert trial.measured_s is None
+
+
+@pytest.mark.parametrize(("most", "bptt", "accepted"), [(125, 64, 64), (40, 64, 40), (21, 8, 16)])
+def test_fragments_have_a_length_that_the_algorithm_accepts(most, bptt, accepted):
+    assert _accepted(Ppo(bptt=bptt), most) == accepted
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(1, 512), st.floats(1, 1e5)), min_size=1))
