@@ -9,17 +9,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from rollout.api import Progress
 from rollout.cli import Session
 from rollout.errors import ConfigError
 from rollout.files import write_atomically
 from rollout.run_directory import folder_of
 from rollout.signals import tell
-from rollout.threads import set_threads
-from rollout.train.batch import join
 from rollout.train.config import TrainConfig
 from rollout.train.plan import TrainPlan
-from rollout.train.sampler import Sample, enough
+from rollout.train.updates import Trainer
 
 _SECONDS = 10.0
 _ROOT = Path(__file__).parents[2]
@@ -59,18 +56,18 @@ def profile(config: TrainConfig, session: Session) -> str | None:
         raise ConfigError("gamut profile keeps no run; leave --resume out")
     seconds = config.measure if isinstance(config.measure, float) else _SECONDS
     plan = TrainPlan.make(config.model_copy(update={"runners": 0, "measure": None}))
-    set_threads(config.learners.threads)
-    training = _Training(plan)
+    training = Trainer(plan)
     try:
-        training.update()  # launches the games, and compiles
+        training.train()  # launches the games, and compiles
         profiler = Profiler(interval=0.001, async_mode="disabled")
         steps, began = 0, time.monotonic()
         with profiler:
             while time.monotonic() - began < seconds and not session.stop.requested:
-                steps += training.update()
+                training.train()
+                steps += training.last.fresh_steps
         elapsed = time.monotonic() - began
     finally:
-        training.close()
+        training.stop()
     found = profiler.last_session
     times = parts_of(found.root_frame(), _folders(plan)) if found is not None else Counter()
     whole = sum(times.values()) or 1.0
@@ -88,32 +85,6 @@ def profile(config: TrainConfig, session: Session) -> str | None:
         write_atomically(file, profiler.output(renderer))
         tell(f"written: {file}")
     return None
-
-
-class _Training:
-    """A training in this process, without its files."""
-
-    def __init__(self, plan: TrainPlan) -> None:
-        self._plan, self._sampler, self._network = plan, plan.sampler(0), plan.network()
-        self._learner: Any = plan.algorithm.learner(
-            self._network, references=plan.references("cpu"), reduce_gradients=None
-        )
-        self._number = 0
-
-    def update(self) -> int:
-        """Plays a batch and learns from it; returns its number of steps."""
-        self._sampler.load(self._network.state_dict(), self._number)
-        samples: list[Sample] = []
-        while not enough(samples, self._plan.algorithm.batch):
-            samples.append(self._sampler.sample())
-        config = self._plan.config
-        progress = Progress(self._number, 0, config.env_steps, config.seed)
-        self._learner.update(join([each.batch for each in samples if each.env_steps]), progress)
-        self._number += 1
-        return sum(each.env_steps for each in samples)
-
-    def close(self) -> None:
-        self._sampler.close()
 
 
 def parts_of(root: Any, folders: Mapping[str, str]) -> Counter[str]:

@@ -25,6 +25,7 @@ from rollout.threads import set_threads
 from rollout.train.batch import join
 from rollout.train.config import TrainConfig
 from rollout.train.plan import TrainPlan
+from rollout.train.trainers import trainer
 
 log = logging.getLogger(__name__)
 
@@ -238,9 +239,7 @@ def tune(config: TrainConfig, session: Session) -> str | None:
 
 def _training(plan: TrainPlan, seconds: float) -> float:
     """Returns the steps per second of a training, without its files."""
-    from rollout.train.rllib.algorithm import build  # noqa: PLC0415 - imports RLlib
-
-    algorithm = build(plan)
+    algorithm = trainer(plan)
     try:
         algorithm.train()
         began, steps = time.monotonic(), 0

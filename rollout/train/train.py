@@ -33,6 +33,7 @@ from rollout.train.episodes import EpisodeLog
 from rollout.train.plan import TrainPlan, check_others, others_of, protocol
 from rollout.train.reading import explain
 from rollout.train.rounds import Line, Rounds
+from rollout.train.trainers import trainer
 from rollout.train.validation import Validation
 
 log = logging.getLogger(__name__)
@@ -65,7 +66,8 @@ def train(config: TrainConfig, session: Session, on_update: Sequence[Callback] =
 
         require_new(config.output)  # before games are launched
         plan = TrainPlan.make(choose(config), begun=begun, first=first)
-    with open_job("train", plan.config, session) as job:
+    needs_ray = bool(plan.config.runners or plan.config.learners.count)
+    with open_job("train", plan.config, session, needs_ray=needs_ray) as job:
         saved = newest_checkpoint(job.run.checkpoints, fallback=config.checkpoint.fallback)
         training = _Training(plan, job, saved, on_update)
         if training.done:
@@ -76,16 +78,13 @@ def train(config: TrainConfig, session: Session, on_update: Sequence[Callback] =
         job.lineage.add("used", *map(Path, others_of(plan.config).values()))
         job.report(mirrored={"state_set_digest": plan.states.digest}, until=until)
         with job.ray() as stack:
-            require_room(plan)
+            if needs_ray:
+                require_room(plan)
             new = begun is None and first is None
             policy = plan.config.policy if new else plan.decided_policy
             explain(policy, plan.bridge.spec.observation_space)
-            log.info("loading RLlib")
-            # It takes seconds to import, and Ray decides about authentication when it is imported.
-            from rollout.train.rllib.algorithm import build  # noqa: PLC0415
-
             log_launch(plan.hosting(), plan.config.runners)
-            algorithm = build(plan)
+            algorithm = trainer(plan)
             stack.callback(algorithm.stop)
             training.begin(algorithm)
             return job.finish(training.train, training.conclude)

@@ -11,6 +11,7 @@ import torch
 
 from rollout.errors import BudgetExhausted
 from rollout.train.checkpoint import write_checkpoint
+from rollout.train.updates import Trainer
 from tests.ray.training import SMALL, merged, plan_of, same_weights, whole_episodes
 
 pytestmark = [
@@ -93,12 +94,16 @@ def test_two_runners_and_two_learners_with_uneven_shares(build):
 def test_a_remote_runner_and_learner_do_what_one_process_does(build):
     """Without staleness, where something is computed makes no difference in any bit."""
     settings = merged(whole_episodes(), {"algorithm": {"max_staleness": 0}})
-    here = build(settings)
-    trained(here, 3)
+    here, without = build(settings), Trainer(plan_of(settings))
+    own = trained(without, 3)
+    without.stop()
+    assert [i.figures for i in own] == [i.figures for i in trained(here, 3)]
     there = build(settings, runners=1, learners={"count": 1})
     iterations = trained(there, 3)
     assert [i.staleness for i in iterations] == [0, 0, 0]
-    assert same_weights(here.weights(), there.weights())
+    for other in (here, there):
+        assert same_weights(without.weights(), other.weights())
+    assert without.positions() == here.positions()
 
 
 def test_a_killed_runner_comes_back_and_skips_nothing(build):

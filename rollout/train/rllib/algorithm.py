@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import math
-import time
 import weakref
 from collections.abc import Mapping
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -32,13 +30,10 @@ from ray.tune import PlacementGroupFactory, Trainable
 
 from rollout.api import Columns, Progress
 from rollout.api.sets import VALIDATION
-from rollout.errors import BudgetExhausted, ConfigError
+from rollout.errors import ConfigError
 from rollout.evaluate.legs import Leg
-from rollout.host.fleets import Fleet
-from rollout.host.hosting import HostPlan, log_idle_failures
 from rollout.host.processes import owned_workdir, remove_workdir
 from rollout.host.ray_watch import lost
-from rollout.train.batch import env_steps, join
 from rollout.train.plan import TrainPlan
 from rollout.train.rllib.fields import ColumnAlgorithmConfig, apply_fields, write_fields
 from rollout.train.rllib.learner import (
@@ -49,8 +44,9 @@ from rollout.train.rllib.learner import (
     quieten,
 )
 from rollout.train.rllib.module import NetworkModule
-from rollout.train.rllib.runners import LocalRunner, RemoteRunners
-from rollout.train.sampler import Iteration, Sample
+from rollout.train.rllib.runners import RemoteRunners
+from rollout.train.sampler import Iteration
+from rollout.train.updates import LocalRunner, Updates
 from rollout.train.validation import FixedWeightsPolicy, play_leg
 
 
@@ -137,7 +133,7 @@ def _share(plan: TrainPlan) -> float:
     return min(1.0, math.floor(1000 * there / (cpus + 1.0)) / 1000)
 
 
-class ColumnAlgorithm(Algorithm):  # type: ignore[misc] # RLlib is untyped
+class ColumnAlgorithm(Updates, Algorithm):  # type: ignore[misc] # RLlib is untyped
     """Trains with the algorithm of a plan, on columns.
 
     Each runner is asked for its next fragment as soon as the last one arrives, so games continue
@@ -155,12 +151,11 @@ class ColumnAlgorithm(Algorithm):  # type: ignore[misc] # RLlib is untyped
         self.config.env_config[PLAN] = self.plan  # for the learners
         self.last = Iteration()
         super().setup(config)
-        self._runners: LocalRunner | RemoteRunners = (
+        self._begin(
             RemoteRunners(self.plan, _runner_options(self.plan))
             if self.plan.config.runners
             else LocalRunner(self.plan)
         )
-        self._positions, self._in_flight = self._runners.positions(), self._runners.in_flight()
 
     @classmethod
     def default_resource_request(cls, config: Any) -> PlacementGroupFactory:
@@ -229,26 +224,9 @@ class ColumnAlgorithm(Algorithm):  # type: ignore[misc] # RLlib is untyped
         return built
 
     def training_step(self) -> None:
-        """Makes one update."""
-        before, began = self.last, time.monotonic()
-        self.last = now = Iteration(before.update + 1, before.env_steps)
-        try:
-            samples = self._collect(now)
-        except BudgetExhausted:
-            # There is no update, but losses must be reported all the same.
-            self.last = Iteration(before.update, before.env_steps)
-            self.last.losses, self.last.abandoned = now.losses, now.abandoned
-            raise
-        batch = self._batch(samples, now)
-        now.sample_s = time.monotonic() - began
-        c = self.plan.config
-        progress = Progress(before.update, before.env_steps, c.env_steps, c.seed)
-        began = time.monotonic()
-        if batch is not None:
-            now.figures = self._update(batch, progress)
-        now.update_s = time.monotonic() - began
-        self._positions, self._in_flight = self._runners.positions(), self._runners.in_flight()
-        self._show(now)
+        """Makes one update, and reports its figures to RLlib's metrics."""
+        self.advance()
+        self._show(self.last)
 
     def _update(self, batch: Columns, progress: Progress) -> dict[str, float]:
         steps = len(batch["version"])
@@ -275,37 +253,6 @@ class ColumnAlgorithm(Algorithm):  # type: ignore[misc] # RLlib is untyped
                 window=self.config.metrics_num_episodes_for_smoothing,
             )
 
-    def _batch(self, samples: list[Sample], now: Iteration) -> Columns | None:
-        most = self.plan.algorithm.max_staleness
-        batches = []
-        for sample in samples:
-            if not sample.env_steps:
-                continue
-            lag = (now.update - 1) - sample.batch["version"]
-            fresh = lag <= most
-            if not fresh.all():
-                kept = {key: array[fresh] for key, array in sample.batch.items()}
-                now.dropped_steps += sample.env_steps - env_steps(kept)
-                sample.batch = kept
-            if fresh.any():
-                now.staleness = max(now.staleness, int(lag[fresh].max()))
-                batches.append(sample.batch)
-        return join(batches) if batches else None
-
-    def _collect(self, now: Iteration) -> list[Sample]:
-        """Takes fragments until they make a batch; records what happened even if they do not."""
-        samples: list[Sample] = []
-        try:
-            self._runners.collect(samples, now.update - 1, self.weights)
-        finally:
-            for sample in samples:
-                now.fresh_steps += sample.env_steps
-                now.extend(sample)
-                log_idle_failures(sample.idle_failures)
-        now.env_steps += now.fresh_steps
-        now.hosts = self._runners.hosts.values()
-        return samples
-
     def weights(self) -> dict[str, Any]:
         """Returns the network's weights, by name."""
         return self._of_learner(lambda learner: learner.weights())
@@ -326,36 +273,6 @@ class ColumnAlgorithm(Algorithm):  # type: ignore[misc] # RLlib is untyped
             lambda learner: learner.remember(weights, optimizer)
         ):
             answer.get()
-
-    def open_fleet(self, plan: HostPlan) -> AbstractContextManager[Fleet]:
-        """Returns a context in which the runners play another plan, with games of their own.
-
-        No update may be made in it. Training then continues as if nothing had happened.
-        """
-        return self._runners.open_fleet(plan)
-
-    def positions(self) -> dict[str, Any]:
-        """Returns the position of every runner's schedule at the newest update.
-
-        By number of the runner, JSON-able. Steps played since then belong to no update yet, and are
-        played again when a run continues from here.
-        """
-        return self._positions
-
-    def in_flight(self) -> dict[str, Any]:
-        """Returns the weights that played during the newest update, with their version.
-
-        By number of the runner. They play the same fragments again when a run continues from here.
-        """
-        return self._in_flight
-
-    def go_to(
-        self, update: int, env_steps_: int, positions: dict[str, Any], in_flight: dict[str, Any]
-    ) -> None:
-        """Continues from saved counters, schedules and weights, whatever its own state is."""
-        self.last = Iteration(update, env_steps_)
-        self._positions, self._in_flight = positions, in_flight
-        self._runners.go_to(positions, in_flight)
 
     def get_state(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
         """Adds counters and schedules to RLlib's state."""

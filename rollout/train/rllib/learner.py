@@ -21,11 +21,11 @@ from rollout.host.ray_watch import lost_after, require_ray
 from rollout.threads import set_threads
 from rollout.train.batch import env_steps
 from rollout.train.plan import TrainPlan
+from rollout.train.updates import ALGORITHM, tensors_of
 
 PLAN = "gamut_plan"
 """Key of RLlib's ``env_config`` that contains the plan."""
 
-_ALGORITHM = "the algorithm"
 _PING_S = 5.0  # deadline of a learner that lives
 
 
@@ -51,7 +51,7 @@ class ColumnLearner(TorchLearner):  # type: ignore[misc] # RLlib is untyped
         plan: TrainPlan = self.config.env_config[PLAN]
         set_threads(plan.config.learners.threads)
         super().build()
-        with no_exit(_ALGORITHM):
+        with no_exit(ALGORITHM):
             self.core = plan.algorithm.learner(
                 self._network(),
                 references=plan.references(self._device),
@@ -75,12 +75,12 @@ class ColumnLearner(TorchLearner):  # type: ignore[misc] # RLlib is untyped
         self._weights_seq_no += 1
         batch = {k: np.asarray(v) for k, v in training_data.batch[DEFAULT_MODULE_ID].items()}
         self._steps = env_steps(batch)
-        with no_exit(_ALGORITHM):
+        with no_exit(ALGORITHM):
             return self.core.update(batch, progress)
 
     def weights(self) -> dict[str, Tensor]:
         """Returns the network's tensors, copied to the CPU."""
-        return {k: v.detach().cpu().clone() for k, v in self._network().state_dict().items()}
+        return tensors_of(self._network())
 
     def remember(
         self, weights: Mapping[str, Tensor], optimizer: Mapping[str, Any] | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,8 +14,8 @@ import torch
 from rollout.api import Fragment, Loss, Start
 from rollout.api.fragment import Phase
 from rollout.host.actors import Actor, Pulse, Supervisor
-from rollout.host.fleets import Fleet, open_fleet
-from rollout.host.hosting import GameHost, HostPlan, HostReport, PolicyWatch
+from rollout.host.fleets import Fleet
+from rollout.host.hosting import GameHost, HostPlan, HostReport
 from rollout.host.ray_actors import RayLauncher, Watched, close_hosts, fetch
 from rollout.host.ray_fleet import RayFleet
 from rollout.host.ray_watch import lost, require_ray
@@ -24,12 +24,10 @@ from rollout.observe.hosts import HostTable
 from rollout.threads import set_threads
 from rollout.train.plan import TrainPlan
 from rollout.train.sampler import Sample, enough
+from rollout.train.updates import Weights
 
 _FETCH_S = 120.0  # deadline to fetch a plan
 _MARGIN_S = 5.0  # added to the deadline of the games for their actors to answer
-
-Weights = Callable[[], Mapping[str, Any]]
-"""Returns the newest weights of the network."""
 
 
 class TrainingRunner(Watched):
@@ -100,54 +98,6 @@ class TrainingRunner(Watched):
 def _as_arrays(weights: Mapping[str, Any]) -> dict[str, Any]:
     """Returns weights as NumPy arrays where there are such: Ray reads these without copying."""
     return {k: v if v.dtype == torch.bfloat16 else v.numpy() for k, v in weights.items()}
-
-
-class LocalRunner:
-    """Plays one ``Sampler`` in the process of the algorithm; methods as in ``RemoteRunners``."""
-
-    def __init__(self, plan: TrainPlan) -> None:
-        self._plan, self.hosts = plan, HostTable()
-        self._sampler = plan.sampler(0)
-        self._watch = PolicyWatch(self._sampler.policy, self.pulse, plan.config.host.policy_s)
-
-    def collect(self, samples: list[Sample], version: int, weights: Weights) -> None:
-        """Appends fragments to ``samples`` until they make a batch."""
-        self._sampler.load(weights(), version)
-        while not enough(samples, self._plan.algorithm.batch):
-            samples.append(sample := self._sampler.sample())
-            self.hosts.note(0, sample.figures)
-
-    def pulse(self) -> Pulse:
-        """Returns a sign of life; another thread may call it during play."""
-        return self._sampler.pulse()
-
-    def positions(self) -> dict[str, Any]:
-        """Returns the position of the schedule, under 0."""
-        return {"0": self._sampler.position()}
-
-    def in_flight(self) -> dict[str, Any]:
-        """Returns nothing: no fragment is played during an update."""
-        return {}
-
-    def go_to(self, positions: Mapping[str, Any], in_flight: Mapping[str, Any]) -> None:
-        """Continues from a saved position, if there is one."""
-        del in_flight
-        if "0" in positions:
-            if not self._sampler.untouched:
-                self._sampler.close()
-                self._sampler = self._plan.sampler(0)
-            self._sampler.schedule.restore(positions["0"])
-
-    @contextlib.contextmanager
-    def open_fleet(self, plan: HostPlan) -> Iterator[Fleet]:
-        """Launches the games of another plan in this process, and ends them at the end."""
-        with open_fleet(plan) as (fleet, _):
-            yield fleet
-
-    def close(self) -> None:
-        """Ends every game."""
-        self._watch.close()
-        self._sampler.close()
 
 
 @dataclass
