@@ -12,6 +12,12 @@ from torch import Tensor, nn
 
 from rollout.api import Array
 
+# Torch imports its compiler, which takes as long as torch itself, when one of these is first called
+# that does not have this attribute, to keep it from being compiled. Nothing here compiles them.
+for _name in ("add_param_group", "state_dict", "load_state_dict"):
+    _function: Any = getattr(torch.optim.Optimizer, _name).__wrapped__
+    _function.__dict__.setdefault("__dynamo_disable", _function)
+
 
 class Optimizer:
     """AdamW (Adam where ``weight_decay`` is 0) with clipped gradients.

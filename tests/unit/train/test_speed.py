@@ -109,7 +109,7 @@ def test_a_folder_with_files_is_refused_before_it_is_measured(tmp_path, monkeypa
         train(config_of(tmp_path, measure=1.0), Session(False, Stop()))
 
 
-def test_a_player_keeps_the_threads_that_were_chosen():
+def test_a_new_process_keeps_its_threads_and_loads_no_compiler():
     code = (
         "import threadpoolctl as t; from gymnasium import spaces as s; import numpy as np\n"
         "from policies.actor_critic.policy import *; from rollout.threads import set_threads\n"
@@ -119,5 +119,8 @@ def test_a_player_keeps_the_threads_that_were_chosen():
         "    return {i['num_threads'] for i in t.threadpool_info() if i['user_api'] == 'blas'}\n"
         "play(); assert count() == {1}, count()\n"
         "set_threads(2); play(); assert count() == {2}, count()\n"
+        "import sys, torch; from rollout.train.gradients import Optimizer\n"
+        "own = Optimizer([torch.nn.Parameter(torch.zeros(1))], lr=1.0); own.restore(own.state())\n"
+        "assert 'torch._dynamo' not in sys.modules\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
