@@ -339,7 +339,11 @@ class _Rows:
         for _ in range(s.epochs):
             order = torch.from_numpy(rng.permutation(count)).to(self.columns["logp"].device)
             columns, memory = (
-                {key: array[order].tensor_split(s.minibatches) for key, array in given.items()}
+                {
+                    # Copies whole rows, which indexing by a tensor does element by element.
+                    key: array.index_select(0, order).tensor_split(s.minibatches)
+                    for key, array in given.items()
+                }
                 for given in (self.columns, self.memory)
             )
             for number in range(s.minibatches):
