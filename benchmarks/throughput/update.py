@@ -55,7 +55,7 @@ def ours(hidden: tuple[int, ...], *, by_hand: bool) -> Callable[[], None]:
         learner._by_hand = None
         rate, most, eps = SETTINGS.lr, SETTINGS.max_grad_norm, SETTINGS.adam_eps
         learner.optimizer = Optimizer(
-            list(network.parameters()), lr=rate, max_grad_norm=most, eps=eps, fused=True
+            list(network.parameters()), lr=rate, max_grad_norm=most, eps=eps
         )
     rng, rates = np.random.default_rng(0), Rates(SETTINGS.lr, SETTINGS.entropy)
     return lambda: void(learner.learn(rows, rates, rng))

@@ -146,7 +146,7 @@ def nature_cnn(channels: int, width: float) -> nn.Sequential:
     convolutions: list[nn.Module] = []
     for in_, out, size, stride in layers:
         layer = nn.Conv2d(in_, out, size, stride)
-        convolutions += [orthogonal(layer, 2.0**0.5), nn.ReLU()]
+        convolutions += [orthogonal(layer, 2.0**0.5), nn.ReLU(inplace=True)]
     return nn.Sequential(*convolutions)
 
 
@@ -156,7 +156,7 @@ class _Residual(nn.Module):
         self.layers = nn.Sequential(
             nn.ReLU(),
             nn.Conv2d(channels, channels, 3, padding=1),
-            nn.ReLU(),
+            nn.ReLU(inplace=True),
             nn.Conv2d(channels, channels, 3, padding=1),
         )
 

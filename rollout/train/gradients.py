@@ -32,7 +32,6 @@ class Optimizer:
 
     Attributes:
         adam: the optimizer of torch.
-        skipped: number of steps whose gradient was not finite.
     """
 
     def __init__(
@@ -48,11 +47,16 @@ class Optimizer:
         given = list(parameters)
         self._parameters = [p for p in given if p.requires_grad]
         self.adam: torch.optim.Optimizer = torch.optim.AdamW(
-            given, lr=lr, weight_decay=weight_decay, **options
+            given, lr=lr, weight_decay=weight_decay, fused=True, **options
         )
         self._most = math.inf if max_grad_norm is None else max_grad_norm
         self._reduce = reduce_gradients
-        self.skipped = 0
+        self._skipped: float | Tensor = 0.0
+
+    @property
+    def skipped(self) -> int:
+        """Number of steps whose gradient was not finite."""
+        return int(self._skipped)
 
     def step(self, loss: Tensor | None, *, lr: float | None = None) -> None:
         """Makes a step down the gradient of a loss.
@@ -73,11 +77,11 @@ class Optimizer:
         for group in self.adam.param_groups:
             group["lr"] = lr
 
-    def apply(self) -> float | None:
+    def apply(self) -> Tensor | float | None:
         """Makes a step with the gradients of the parameters, and removes them.
 
         Returns:
-            their norm before clipping; None if there are none.
+            their norm before clipping, not read from the device; None if there are none.
         """
         if self._reduce is not None:
             # Learners without rows take part too: the others wait for their gradients.
@@ -86,12 +90,13 @@ class Optimizer:
             self._reduce([p.grad for p in self._parameters if p.grad is not None])
         elif all(p.grad is None for p in self._parameters):
             return None
-        norm = float(nn.utils.clip_grad_norm_(self._parameters, self._most))
-        # One minibatch with a non-finite gradient must not end a run of days.
-        if math.isfinite(norm):
-            self.adam.step()
-        else:
-            self.skipped += 1
+        norm = nn.utils.clip_grad_norm_(self._parameters, self._most)
+        # One minibatch with a non-finite gradient must not end a run of days. Adam reads where it
+        # runs whether to skip its step: a GPU is not waited for.
+        missing = (~norm.isfinite()).float()
+        self.adam.found_inf = missing  # type: ignore[attr-defined] # what torch's GradScaler sets
+        self.adam.step()
+        self._skipped = self._skipped + missing
         self.adam.zero_grad(set_to_none=True)
         return norm
 
@@ -137,7 +142,7 @@ class FlatOptimizer(Optimizer):
             parameter.grad = None
         norm = math.sqrt(float(self._gradient @ self._gradient))
         if not math.isfinite(norm):
-            self.skipped += 1
+            self._skipped += 1.0
             return norm
         if norm > self._most:
             self._gradient *= self._most / (norm + 1e-6)

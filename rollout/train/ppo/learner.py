@@ -95,7 +95,6 @@ class PpoLearner:
             "reduce_gradients": reduce_gradients,
             "weight_decay": settings.weight_decay,
             "eps": settings.adam_eps,
-            "fused": True,
         }
         parameters = list(network.parameters())
         if self._by_hand is None:
@@ -138,7 +137,7 @@ class PpoLearner:
         self.optimizer.set_lr(rates.lr)
         self.network.train()
         totals: dict[str, Tensor | float] = {}
-        count, norms = 0, list[float]()
+        count, norms = 0, list[Tensor | float]()
         together = self.settings.accumulate  # divides the number of minibatches
         for number, (columns, memory) in enumerate(rows.minibatches(order, self.settings)):
             if columns["logp"].numel():
@@ -156,7 +155,7 @@ class PpoLearner:
                 norm = self.optimizer.apply()
                 norms += [] if norm is None else [norm]
         out = {key: float(value) / count for key, value in totals.items()}
-        finite = [n for n in norms if math.isfinite(n)]
+        finite = [n for n in map(float, norms) if math.isfinite(n)]
         skipped = len(norms) - len(finite)
         out["grad_norm"] = sum(finite) / len(finite) if finite else math.nan
         out |= {"skipped_steps": float(skipped), "explained_variance": rows.explained}
@@ -338,22 +337,16 @@ class _Rows:
         count = len(self.columns["logp"])
         for _ in range(s.epochs):
             order = torch.from_numpy(rng.permutation(count)).to(self.columns["logp"].device)
-            columns, memory = (
-                {
-                    # Copies whole rows, which indexing by a tensor does element by element.
-                    key: array.index_select(0, order).tensor_split(s.minibatches)
-                    for key, array in given.items()
-                }
-                for given in (self.columns, self.memory)
-            )
-            for number in range(s.minibatches):
-                own = {key: arrays[number] for key, arrays in columns.items()}
+            for rows in order.tensor_split(s.minibatches):
+                # Gathered as it is needed: new memory for a whole batch of pictures costs more.
+                own = {key: array.index_select(0, rows) for key, array in self.columns.items()}
                 if "valid" not in own:
                     yield own, None
                     continue
                 own["weight"] = own.pop("valid").float()
                 timed = {key: array.swapaxes(0, 1) for key, array in own.items()}
-                yield timed, {key: arrays[number] for key, arrays in memory.items()}
+                memory = {key: array.index_select(0, rows) for key, array in self.memory.items()}
+                yield timed, memory
 
 
 def _explained(value: Array, target: Array) -> float:

@@ -32,11 +32,13 @@ ONCE = Ppo(batch=1, minibatch=1, epochs=1, gamma=0.9, max_grad_norm=None)
 
 
 class Counted(torch.optim.SGD):
-    """Plain gradient descent that counts its steps."""
+    """Plain gradient descent that counts its steps, and skips those that Adam would skip."""
 
     steps = 0
 
     def step(self, closure=None):
+        if self.__dict__.pop("found_inf"):
+            return None
         self.steps += 1
         return super().step(closure)
 
