@@ -226,7 +226,7 @@ def rgb() -> list[Setup]:
     """Blockworld's picture, 64 x 64, a Nature CNN with half the channels."""
     policy = {"hidden": [128], "cnn_width": 0.5, "cnn_features": 128}
     sizes = {"batch": 4096, "minibatch": 512, "epochs": 3}
-    base = hunting("rgb", "compact", policy, (64, 64), **sizes)
+    base = hunting("rgb", "compact", policy, (64, 64), **sizes, precision="float32")
     half = hunting("rgb", "compact", policy, (64, 64), **sizes, precision="bfloat16")
     return [
         ours("blockworld rgb 64x64, float32, 1 runner", {**base, "runners": 1}),

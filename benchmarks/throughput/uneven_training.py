@@ -118,6 +118,7 @@ def ours(name: str, seed: int, steps: int) -> dict[str, Any]:
                     "schedule": "constant",
                     "gamma": 0.95,
                     "gae_lambda": 0.95,
+                    "precision": "float32",
                 },
                 "episodes": {"write": True},
             },

@@ -244,6 +244,8 @@ class Boxes:
     Attributes:
         dims: number of numbers.
         squashed: whether actions are squashed into their bounds.
+        nodes: of Gauss-Hermite quadrature, ``(n,)``.
+        weights: of the nodes; their sum is 1.
 
     Args:
         leaves: ``Box`` spaces of floats by column; at least one.
@@ -270,6 +272,9 @@ class Boxes:
         self.low = torch.where(bounded, -1.0, low).float()
         self.high = torch.where(bounded, 1.0, high).float()
         self.log_scale = self._scale.log().float()
+        nodes, weights = np.polynomial.hermite.hermgauss(_NODES)
+        self.nodes = torch.from_numpy(nodes)
+        self.weights = torch.from_numpy(weights / math.sqrt(math.pi))
 
     def _check(
         self, leaves: Mapping[str, spaces.Box], low: Tensor, high: Tensor, bounded: Tensor
@@ -351,11 +356,9 @@ class JointGaussian:
         """
         own = self._log_std + 0.5 * (1.0 + LOG_2PI) + self._layout.log_scale.to(self._mean.device)
         if self._layout.squashed:
-            nodes, weights = np.polynomial.hermite.hermgauss(_NODES)
-            at = math.sqrt(2.0) * self._mean.new_tensor(nodes)
+            at = math.sqrt(2.0) * self._layout.nodes.to(self._mean)
             points = self._mean.unsqueeze(-1) + self._log_std.exp().unsqueeze(-1) * at
-            weight = self._mean.new_tensor(weights / math.sqrt(math.pi))
-            own = own + (_log_slope(points) * weight).sum(-1)
+            own = own + (_log_slope(points) * self._layout.weights.to(self._mean)).sum(-1)
         return own.sum(-1)
 
     def kl(self, other: JointGaussian) -> Tensor:

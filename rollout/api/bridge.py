@@ -93,13 +93,18 @@ class Environment:
     files: tuple[Path, ...] = ()
 
 
-def environment_folder(name: str) -> Path:
-    """Returns where ``gamut env make`` puts the interpreter of a game.
+def cache_folder() -> Path:
+    """Returns the user's folder of what can be made again.
 
-    It is in ``$GAMUT_CACHE``, else ``$XDG_CACHE_HOME/gamut``, else ``~/.cache/gamut``.
+    It is ``$GAMUT_CACHE``, else ``$XDG_CACHE_HOME/gamut``, else ``~/.cache/gamut``.
     """
     home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "gamut"
-    return Path(os.environ.get("GAMUT_CACHE") or home) / "environments" / name
+    return Path(os.environ.get("GAMUT_CACHE") or home)
+
+
+def environment_folder(name: str) -> Path:
+    """Returns where ``gamut env make`` puts the interpreter of a game; see ``cache_folder``."""
+    return cache_folder() / "environments" / name
 
 
 class TaskMaker(Protocol):

@@ -9,26 +9,25 @@ from __future__ import annotations
 import logging
 import math
 import warnings
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 
 from rollout.api import Array, Progress
 from rollout.train.batch import ACTION, MEMORY, OBSERVATION, part
+from rollout.train.compiling import compiler_fault, keep_compiled
 from rollout.train.gae import advantages
 from rollout.train.gradients import FlatOptimizer, Optimizer
 from rollout.train.network import HandNetwork
 from rollout.train.ppo.by_hand import backward
-from rollout.train.ppo.options import PpoOptions, Rates
+from rollout.train.ppo.options import REPAID, PpoOptions, Rates
+from rollout.train.ppo.rows import Rows, Tensors
 
 log = logging.getLogger(__name__)
-
-Tensors = dict[str, Tensor]
 
 _KEPT = {"logp", "value", "first", "valid"}
 """Columns of a batch that the loss reads as they are."""
@@ -62,6 +61,12 @@ def uses_bfloat16(precision: str, device: torch.device) -> bool:
     return hardware or precision == "bfloat16"
 
 
+def _convolutional(network: nn.Module) -> bool:
+    return any(
+        isinstance(module, nn.Conv1d | nn.Conv2d | nn.Conv3d) for module in network.modules()
+    )
+
+
 class PpoLearner:
     """Improves a network with AdamW (Adam where ``weight_decay`` is 0).
 
@@ -84,7 +89,10 @@ class PpoLearner:
         self.network, self.settings = network, settings
         self._reference, self._reduce = reference, reduce_gradients
         self._device = next(network.parameters()).device
-        self._bfloat16 = uses_bfloat16(settings.precision, self._device)
+        precision = settings.precision
+        if precision == "auto" and not _convolutional(network):
+            precision = "float32"
+        self._bfloat16 = uses_bfloat16(precision, self._device)
         in_numpy = getattr(network, "in_numpy", None)
         self._by_hand: HandNetwork | None = None
         if in_numpy is not None and not self._bfloat16 and settings.accumulate == 1:
@@ -102,20 +110,79 @@ class PpoLearner:
         else:
             flat = self._by_hand.weights, self._by_hand.gradient
             self.optimizer = FlatOptimizer(parameters, *flat, **options)
+        self._compiled: Callable[..., tuple[Tensor, Tensors]] | None = None
+        self._compiles: bool | None = False
+        if self._by_hand is None:
+            self._compiles = None if settings.compile == "auto" else self._compile(settings.compile)
 
     def update(self, batch: Mapping[str, Array], progress: Progress) -> dict[str, float]:
         """Makes one update; adds ``learning_rate`` and ``reference_coef`` to its figures."""
         rates = self.settings.rates(progress)
+        if self._compiles is None:
+            left = self.settings.minibatches_left(progress)
+            small = not (self.network.memory_keys or _convolutional(self.network))
+            worth = small and self._device.type == "cpu" and left >= REPAID
+            self._compiles = self._compile(worth)
         figures = self.learn(batch, rates, np.random.default_rng((progress.seed, progress.update)))
         return {**figures, "learning_rate": rates.lr, "reference_coef": rates.reference_coef}
 
     def state(self) -> dict[str, Any]:
-        """Returns the state of the optimizer."""
-        return self.optimizer.state()
+        """Returns the state of the optimizer, and how the network learns."""
+        chosen = {"bfloat16": self._bfloat16, "compile": self._compiles}
+        return {**self.optimizer.state(), "chosen": chosen}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Restores the state of the optimizer."""
+        """Restores the state of the optimizer; what ``auto`` chose stays chosen."""
+        state = dict(state)
+        chosen = state.pop("chosen", {})  # checkpoints of version 0.1 lack it
         self.optimizer.restore(state)
+        bfloat16, compiles = chosen.get("bfloat16"), chosen.get("compile")
+        if self.settings.precision == "auto" and bfloat16 not in (None, self._bfloat16):
+            # Emulated, it would take many times as long; the reverse costs little.
+            log.warning(
+                "precision: the run learned in %s so far; it goes on in float32%s",
+                "bfloat16" if bfloat16 else "float32",
+                ", as this machine has no hardware for bfloat16" if bfloat16 else "",
+            )
+            self._bfloat16 = False
+        if self.settings.compile == "auto" and compiles not in (None, self._compiles):
+            self._compiles = self._compile(compiles)
+
+    def _compile(self, wanted: bool) -> bool:
+        """Compiles the loss, when it is first computed; returns whether it does."""
+        if wanted and (fault := compiler_fault()):
+            log.warning("compile: %s. This run learns without compilation", fault)
+            wanted = False
+        self._compiled = None
+        if wanted:
+            log.info("compile: the loss is compiled in the first update, for about a minute")
+            keep_compiled()
+            self._compiled = torch.compile(self._loss)
+        return wanted
+
+    def _gradients(
+        self, columns: Tensors, memory: Tensors | None, rates: Rates
+    ) -> Mapping[str, Tensor]:
+        """Adds to the gradients of the parameters; returns the figures of the loss."""
+        entropy, coef = rates.entropy, rates.reference_coef
+        if self._compiled is not None:
+            try:
+                # As tensors, since numbers would be compiled into the loss.
+                weights = torch.tensor(entropy), torch.tensor(coef)
+                loss, figures = self._compiled(columns, memory, *weights)
+                (loss / self.settings.accumulate).backward()  # type: ignore[no-untyped-call] # torch
+                return figures
+            except Exception as error:  # noqa: BLE001 - of any of torch's compilers
+                why = (str(error).strip() or type(error).__name__).splitlines()[0]
+                log.warning(
+                    "compile: failed (%s). This run goes on without compilation; "
+                    "algorithm.compile=false does not try",
+                    why[:300],
+                )
+                self._compiled, self._compiles = None, False
+        loss, figures = self._loss(columns, memory, entropy, coef)
+        (loss / self.settings.accumulate).backward()  # type: ignore[no-untyped-call] # torch
+        return figures
 
     def learn(
         self, batch: Mapping[str, Array], rates: Rates, order: np.random.Generator
@@ -143,8 +210,7 @@ class PpoLearner:
             if columns["logp"].numel():
                 figures: Mapping[str, Tensor | float]
                 if self._by_hand is None:
-                    loss, figures = self._loss(columns, memory, rates)
-                    (loss / together).backward()  # type: ignore[no-untyped-call] # torch
+                    figures = self._gradients(columns, memory, rates)
                 else:
                     arrays = {key: column.numpy() for key, column in columns.items()}
                     figures = backward(self._by_hand, arrays, self.settings, rates)
@@ -161,7 +227,7 @@ class PpoLearner:
         out |= {"skipped_steps": float(skipped), "explained_variance": rows.explained}
         return out
 
-    def _rows(self, batch: Mapping[str, Array]) -> _Rows:
+    def _rows(self, batch: Mapping[str, Array]) -> Rows:
         s = self.settings
         batch, advantage, target = self._estimated(batch)
         valid = batch["valid"]
@@ -177,7 +243,7 @@ class PpoLearner:
             columns = {k: torch.from_numpy(v).to(self._device) for k, v in arrays.items()}
             columns["choices"] = self.network.layout.encode(part(batch, ACTION)).to(self._device)
         memory = {k.removeprefix(MEMORY): columns.pop(k) for k in kept if k.startswith(MEMORY)}
-        rows = _Rows(columns, memory, explained)
+        rows = Rows(columns, memory, explained)
         if self._reference is not None:
             rows.columns["reference"] = self._reference_logits(rows)
         if self.network.memory_keys:
@@ -222,7 +288,7 @@ class PpoLearner:
         return middle, math.sqrt(max(square - middle**2, 0.0))
 
     @torch.no_grad()
-    def _reference_logits(self, rows: _Rows) -> Tensor:
+    def _reference_logits(self, rows: Rows) -> Tensor:
         """Logits of the reference, computed once: they do not change within an update.
 
         A recurrent reference begins each fragment with a zero memory.
@@ -239,7 +305,11 @@ class PpoLearner:
         return logits.swapaxes(0, 1).contiguous()  # type: ignore[no-any-return] # a tensor
 
     def _loss(
-        self, columns: Tensors, memory: Tensors | None, rates: Rates
+        self,
+        columns: Tensors,
+        memory: Tensors | None,
+        entropy_coef: float | Tensor,
+        reference_coef: float | Tensor,
     ) -> tuple[Tensor, dict[str, Tensor]]:
         s, weight = self.settings, columns.get("weight")
 
@@ -273,7 +343,7 @@ class PpoLearner:
             error = torch.maximum(error, (near - columns["target"]).square())
         value_loss = 0.5 * mean(error)
         entropy = mean(distribution.entropy())
-        loss = policy_loss + s.value_coef * value_loss - rates.entropy * entropy
+        loss = policy_loss + s.value_coef * value_loss - entropy_coef * entropy
         with torch.no_grad():
             figures = {
                 "policy_loss": policy_loss,
@@ -285,68 +355,9 @@ class PpoLearner:
             }
         if "reference" in columns:
             kl = mean(distribution.kl(self.network.distribution(columns["reference"])))
-            loss = loss + rates.reference_coef * kl
+            loss = loss + reference_coef * kl
             figures["reference_kl"] = kl
         return loss, {key: figure.detach() for key, figure in figures.items()}
-
-
-@dataclass
-class _Rows:
-    """A batch on the device, and its division into minibatches."""
-
-    columns: Tensors
-    memory: Tensors
-    explained: float
-
-    def flatten(self) -> None:
-        """Drops the order of rows in time, and rows without a step."""
-        valid = self.columns.pop("valid").flatten()
-        del self.columns["first"]
-        flat = {key: array.flatten(0, 1) for key, array in self.columns.items()}
-        self.columns = flat if bool(valid.all()) else {k: v[valid] for k, v in flat.items()}
-
-    @torch.no_grad()
-    def cut(self, length: int, network: Any) -> None:
-        """Cuts sequences to ``length``; the network computes the memory at the cuts."""
-        slots, steps = self.columns["first"].shape
-        count = max(1, steps // length)
-        if count == 1:
-            return
-        seen = {k: v.swapaxes(0, 1) for k, v in part(self.columns, OBSERVATION).items()}
-        _, _, after = network.unroll(seen, self.memory, self.columns["first"].T)
-        at = torch.arange(1, count) * (steps // count) - 1
-        self.memory = {
-            k: torch.cat([v.unsqueeze(1), after[k][at].swapaxes(0, 1)], 1).flatten(0, 1)
-            for k, v in self.memory.items()
-        }
-        self.columns = {
-            k: v.reshape(slots * count, steps // count, *v.shape[2:])
-            for k, v in self.columns.items()
-        }
-
-    def minibatches(
-        self, rng: np.random.Generator, s: PpoOptions
-    ) -> Iterator[tuple[Tensors, Tensors | None]]:
-        """Yields ``epochs`` times ``minibatches`` parts, in a new random order each epoch.
-
-        They are flat and have no memory, or sequences with time first and the weights of rows.
-
-        The number of parts does not depend on the number of rows: learners that wait for each
-        other's gradients must all take the same number of steps.
-        """
-        count = len(self.columns["logp"])
-        for _ in range(s.epochs):
-            order = torch.from_numpy(rng.permutation(count)).to(self.columns["logp"].device)
-            for rows in order.tensor_split(s.minibatches):
-                # Gathered as it is needed: new memory for a whole batch of pictures costs more.
-                own = {key: array.index_select(0, rows) for key, array in self.columns.items()}
-                if "valid" not in own:
-                    yield own, None
-                    continue
-                own["weight"] = own.pop("valid").float()
-                timed = {key: array.swapaxes(0, 1) for key, array in own.items()}
-                memory = {key: array.index_select(0, rows) for key, array in self.memory.items()}
-                yield timed, memory
 
 
 def _explained(value: Array, target: Array) -> float:

@@ -8,6 +8,9 @@ from typing import Literal
 from rollout.api import Progress, option
 from rollout.errors import ConfigError
 
+REPAID = 100_000
+"""Minibatches that repay compilation: it takes about a minute, and saves about 1 ms of each."""
+
 
 @dataclass(frozen=True)
 class Rates:
@@ -68,9 +71,15 @@ class PpoOptions:
     )
     bptt: int = option(64, "Length of truncated backpropagation through time.", unit="steps", gt=0)
     precision: Literal["auto", "float32", "bfloat16"] = option(
-        "float32",
-        "Number format in which the network learns. bfloat16 is faster for large images on "
-        "hardware that supports it, and many times slower on other hardware; auto chooses.",
+        "auto",
+        "Number format in which the network learns. bfloat16 is faster for pictures on hardware "
+        "that supports it, and many times slower on other hardware; auto chooses it for networks "
+        "with convolutions on such hardware.",
+    )
+    compile: bool | Literal["auto"] = option(
+        "auto",
+        "Whether torch.compile compiles the loss. auto compiles on the processor for networks "
+        "without convolutions and memory, if the run has 100,000 minibatches left.",
     )
     reward_scale: float = option(1.0, "Factor for rewards.", gt=0)
     reward_clip: float | None = option(
@@ -104,6 +113,11 @@ class PpoOptions:
     def minibatches(self) -> int:
         """Number of minibatches per epoch."""
         return max(1, round(self.batch / self.minibatch))
+
+    def minibatches_left(self, progress: Progress) -> float:
+        """Returns the number of minibatches that a run will still learn from."""
+        updates = (progress.budget - progress.env_steps) / self.batch
+        return updates * self.epochs * self.minibatches
 
     def rates(self, progress: Progress) -> Rates:
         """Returns the learning rate and the weights of the loss for an update."""
