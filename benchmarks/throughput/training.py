@@ -1,4 +1,4 @@
-"""Measures PPO end to end: env steps per second, playing and learning, beside other libraries.
+"""Measures PPO on blockworld end to end: steps per second, playing and learning.
 
 Every setup is warmed up, then all take turns in rounds, so that ratios compare the same minutes.
 One turn is a number of complete training iterations, for some seconds of wall time.
@@ -9,38 +9,18 @@ One turn is a number of complete training iterations, for some seconds of wall t
 
 from __future__ import annotations
 
-import logging
 import os
-import statistics
 import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 os.environ.setdefault("NUMBA_NUM_THREADS", "1")
 
-import gymnasium
-import torch
-
 from benchmarks.report import arguments, publish, spread, table
-from benchmarks.throughput.update import Plain
 from rollout.config import make_config
 from rollout.host.session import ray_session
 from rollout.train.config import TrainConfig
 from rollout.train.plan import TrainPlan
-
-CARTPOLE = {
-    "bridge": {"name": "gymnasium", "id": "CartPole-v1"},
-    "policy": {"name": "actor_critic", "hidden": [64, 64], "shared": False},
-    "algorithm": {
-        "name": "ppo",
-        "batch": 4000,
-        "minibatch": 500,
-        "epochs": 4,
-        "lr": 1e-3,
-        "entropy": 0.0,
-        "schedule": "constant",
-    },
-}
 
 
 class Setup(NamedTuple):
@@ -66,136 +46,6 @@ def ours(name: str, settings: dict[str, Any]) -> Setup:
         return int(algorithm.last.fresh_steps)
 
     return Setup(name, step, algorithm.stop)
-
-
-def stock(envs: int, *, vectorized: bool) -> Setup:
-    """RLlib's own PPO, everything in one process."""
-    from ray.rllib.algorithms.ppo import PPOConfig
-    from ray.rllib.core.rl_module.default_model_config import DefaultModelConfig
-
-    logging.getLogger("ray.rllib").setLevel(logging.ERROR)
-    config = PPOConfig().environment("CartPole-v1")
-    config.env_runners(
-        num_env_runners=0,
-        num_envs_per_env_runner=envs,
-        gym_env_vectorize_mode="vector_entry_point" if vectorized else "sync",
-    )
-    config.training(
-        train_batch_size_per_learner=4000,
-        minibatch_size=500,
-        num_epochs=4,
-        lr=1e-3,
-        clip_param=0.2,
-        grad_clip=0.5,
-        use_kl_loss=False,
-        entropy_coeff=0.0,
-        vf_loss_coeff=0.25,
-        vf_clip_param=float("inf"),
-    )
-    config.rl_module(
-        model_config=DefaultModelConfig(
-            fcnet_hiddens=[64, 64], fcnet_activation="tanh", vf_share_layers=False
-        )
-    )
-    algorithm = config.build_algo()
-    key = "num_env_steps_sampled_lifetime"
-    seen = [0]
-
-    def step() -> int:
-        total = int(algorithm.train()["env_runners"][key])
-        fresh, seen[0] = total - seen[0], total
-        return fresh
-
-    return Setup(f"stock RLlib, {envs} envs", step, algorithm.stop)
-
-
-def baselines3(envs: int) -> Setup:
-    """Stable-Baselines3's PPO."""
-    from stable_baselines3 import PPO
-    from stable_baselines3.common.env_util import make_vec_env
-
-    env = make_vec_env("CartPole-v1", n_envs=envs)
-    model = PPO(
-        "MlpPolicy",
-        env,
-        n_steps=4000 // envs,
-        batch_size=500,
-        n_epochs=4,
-        learning_rate=1e-3,
-        ent_coef=0.0,
-        policy_kwargs={"net_arch": {"pi": [64, 64], "vf": [64, 64]}},
-        device="cpu",
-    )
-
-    def step() -> int:
-        before = model.num_timesteps
-        model.learn(4000, reset_num_timesteps=False)
-        return int(model.num_timesteps - before)
-
-    return Setup(f"Stable-Baselines3, {envs} envs", step, env.close)
-
-
-def single_file(envs: int, *, compiled: bool) -> Setup:
-    """Plain PyTorch in one process, on Gymnasium's vectorized game."""
-    learner = Plain((64, 64), compiled=compiled)
-    env = gymnasium.make_vec("CartPole-v1", envs, vectorization_mode="vector_entry_point")
-    seen, steps = env.reset(seed=0)[0], 4000 // envs
-
-    def step() -> int:
-        nonlocal seen
-        taken: list[tuple[Any, ...]] = []
-        values, rewards, ends = [], [], []
-        for _ in range(steps):
-            with torch.no_grad():
-                rows = torch.as_tensor(seen)
-                log_p = torch.log_softmax(learner.actor(rows), -1)
-                acted = torch.multinomial(log_p.exp(), 1)[:, 0]
-                logp = log_p.gather(1, acted[:, None])[:, 0]
-                values.append(learner.critic(rows)[:, 0])
-            seen, reward, over, cut, _ = env.step(acted.numpy())
-            taken.append((rows, acted, logp))
-            rewards.append(torch.as_tensor(reward, dtype=torch.float32))
-            ends.append(torch.as_tensor(over | cut))
-        with torch.no_grad():
-            value = learner.critic(torch.as_tensor(seen))[:, 0]
-        gains, gain = [], torch.zeros(envs)
-        for t in reversed(range(steps)):
-            goes_on = (~ends[t]).float()
-            gain = rewards[t] + 0.99 * value * goes_on - values[t] + 0.99 * 0.95 * goes_on * gain
-            gains.append(gain)
-            value = values[t]
-        advantage = torch.cat(gains[::-1])
-        target = advantage + torch.cat(values)
-        advantage = (advantage - advantage.mean()) / (advantage.std() + 1e-8)
-        learner.update([*(torch.cat(each) for each in zip(*taken, strict=True)), advantage, target])
-        return steps * envs
-
-    kind = "compiled" if compiled else "eager"
-    return Setup(f"one file of PyTorch, {kind}, {envs} envs", step, env.close)
-
-
-def cartpole() -> list[Setup]:
-    """CartPole: batch 4000, minibatch 500, 4 epochs, two nets of 2 x 64 tanh, one torch thread."""
-
-    def own(name: str, width: int, runners: int, steps: int) -> Setup:
-        sizes = {"width": width, "runners": runners, "fragment": {"steps": steps}}
-        sizes["algorithm"] = {**CARTPOLE["algorithm"], "bptt": steps}
-        return ours(f"ours, {name}", {**CARTPOLE, **sizes})
-
-    return [
-        own("8 envs, one process", 8, 0, 500),
-        own("8 envs in each of 2 runners", 8, 2, 250),
-        own("64 envs, one process", 64, 0, 63),
-        own("64 envs in a runner of its own", 64, 1, 63),
-        own("250 envs, one process", 250, 0, 16),
-        own("250 envs in a runner of its own", 250, 1, 16),
-        stock(8, vectorized=False),
-        stock(256, vectorized=True),
-        baselines3(8),
-        baselines3(64),
-        single_file(250, compiled=False),
-        single_file(250, compiled=True),
-    ]
 
 
 def hunting(
@@ -247,7 +97,7 @@ def gpu() -> list[Setup]:
     ]
 
 
-GROUPS = {make.__name__: make for make in (cartpole, semantic, rgb, gpu)}
+GROUPS = {make.__name__: make for make in (semantic, rgb, gpu)}
 
 
 def turn(setup: Setup, seconds: float) -> float:
@@ -276,18 +126,10 @@ def measure(group: str, rounds: int, seconds: float) -> list[tuple[str, list[flo
 
 
 def report(group: str, rates: list[tuple[str, list[float]]]) -> str:
-    """A table; for CartPole with ratios to stock RLlib, of the medians of the same rounds."""
-    by_name = dict(rates)
-    bases = [name for name in by_name if name.startswith("stock")]
-    rows = []
-    for name, own in rates:
-        ratios = [
-            f"{statistics.median(a / b for a, b in zip(own, by_name[base], strict=True)):.1f}x"
-            for base in bases
-        ]
-        rows.append([name, spread(own), *ratios])
-    head = ["setup", "env steps/s: median (range)", *(f"to {base}" for base in bases)]
-    return f"## {group}\n\n{GROUPS[group].__doc__}\n\n{table(head, rows)}"
+    """Returns a table."""
+    rows = [[name, spread(own)] for name, own in rates]
+    text = table(["setup", "env steps/s: median (range)"], rows)
+    return f"## {group}\n\n{GROUPS[group].__doc__}\n\n{text}"
 
 
 def main() -> None:

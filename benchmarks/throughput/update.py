@@ -7,18 +7,18 @@ All learn from the same batch in turns; figures are processor time of this proce
 
 from __future__ import annotations
 
-import itertools
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import torch
 from gymnasium import spaces
-from torch import Tensor, nn
 
 from benchmarks.report import arguments, publish, spread, table
+from benchmarks.throughput.peers.libraries.torch_file import Plain
 from policies.actor_critic.policy import ActorCriticPolicy
 from rollout.threads import set_threads
 from rollout.train.gradients import Optimizer
@@ -65,56 +65,12 @@ def void(_: object) -> None:
     """Drops a result."""
 
 
-class Plain:
-    """PPO in plain PyTorch, as a file of one's own has it.
-
-    Args:
-        hidden: widths of the layers of each of the two networks.
-        compiled: whether the loss goes through ``torch.compile``.
-    """
-
-    def __init__(self, hidden: tuple[int, ...], *, compiled: bool) -> None:
-        self.actor, self.critic = _body(hidden, ACTIONS), _body(hidden, 1)
-        self._parameters = [*self.actor.parameters(), *self.critic.parameters()]
-        self._optimizer = torch.optim.Adam(
-            self._parameters, lr=SETTINGS.lr, eps=SETTINGS.adam_eps, fused=True
-        )
-        self._loss_of = torch.compile(self._loss) if compiled else self._loss
-
-    def _loss(
-        self, seen: Tensor, acted: Tensor, logp: Tensor, gain: Tensor, target: Tensor
-    ) -> Tensor:
-        log_p = torch.log_softmax(self.actor(seen), -1)
-        ratio = (log_p.gather(1, acted[:, None])[:, 0] - logp).exp()
-        bounded = ratio.clamp(1 - SETTINGS.clip, 1 + SETTINGS.clip)
-        policy = -torch.minimum(ratio * gain, bounded * gain).mean()
-        value = 0.5 * (self.critic(seen)[:, 0] - target).square().mean()
-        return policy + SETTINGS.value_coef * value
-
-    def update(self, rows: Sequence[Tensor]) -> None:
-        """Learns from observations, actions, their log-probabilities, advantages and targets."""
-        for _ in range(SETTINGS.epochs):
-            order = torch.randperm(len(rows[0]))
-            for part in order.split(SETTINGS.minibatch):
-                self._optimizer.zero_grad()
-                loss = self._loss_of(*(column[part] for column in rows))
-                loss.backward()  # type: ignore[no-untyped-call] # torch
-                nn.utils.clip_grad_norm_(self._parameters, SETTINGS.max_grad_norm or 0.5)
-                self._optimizer.step()
-
-
-def _body(hidden: tuple[int, ...], out: int) -> nn.Sequential:
-    sizes, layers = (INPUTS, *hidden), list[nn.Module]()
-    for before, after in itertools.pairwise(sizes):
-        layers += [nn.Linear(before, after), nn.Tanh()]
-    return nn.Sequential(*layers, nn.Linear(sizes[-1], out))
-
-
 def plain(hidden: tuple[int, ...], *, compiled: bool) -> Callable[[], None]:
     """Returns the update of ``Plain``."""
     found = {k: torch.from_numpy(v).flatten(0, 1) for k, v in batch().items()}
     rows = [found[k] for k in ("observation/o", "action/a", "logp", "reward", "value")]
-    learner = Plain(hidden, compiled=compiled)
+    settings = SimpleNamespace(**vars(SETTINGS), hidden=list(hidden))
+    learner = Plain((INPUTS,), ACTIONS, settings, compiled=compiled)
     return lambda: learner.update(rows)
 
 

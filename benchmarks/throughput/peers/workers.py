@@ -1,0 +1,151 @@
+"""Interpreters and processes of the libraries that are measured."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import selectors
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from rollout.api import Environment, environment_folder
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[2]
+MODULES = "benchmarks.throughput.peers.libraries"
+_BUILD = {
+    # PufferLib is built without its own games, for which it fetches a library; for processors.
+    "NO_OCEAN": "1",
+    "PYTHONPATH": str(HERE / "pufferlib_build"),
+}
+_QUIET = {
+    "OMP_NUM_THREADS": "1",
+    "NUMBA_NUM_THREADS": "1",
+    "RAY_raylet_start_wait_time_s": "120",  # Ray's own 30 s are short on a busy machine
+}
+
+
+class PeerError(Exception):
+    """A library could not be installed, or its process failed; the message is for the table."""
+
+
+def interpreter(name: str, requirements: Path | None = None, timeout_s: float = 1800.0) -> Path:
+    """Returns the interpreter of a library, which is made if it is not there.
+
+    Raises:
+        PeerError: it could not be made.
+    """
+    requirements = requirements or HERE / "requirements" / f"{name}.txt"
+    build = {**_BUILD, "UV_BUILD_CONSTRAINT": str(requirements)} if name == "pufferlib" else {}
+    folder = environment_folder(f"peer-{name}")
+    command = [sys.executable, "-m", __name__, str(requirements), str(folder)]
+    python = f"{build.pop('PYTHONPATH', '')}{os.pathsep}{ROOT}"
+    variables = {**os.environ, **build, "PYTHONPATH": python}
+    try:
+        asked = subprocess.run(
+            command,
+            env=variables,
+            stderr=subprocess.STDOUT,
+            stdout=subprocess.PIPE,
+            text=True,
+            timeout=timeout_s,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise PeerError(f"not installed in {timeout_s:g} s") from error
+    if asked.returncode:
+        raise PeerError(f"not installed: {last_error(asked.stdout)}")
+    return folder / "bin" / "python"
+
+
+def last_error(text: str) -> str:
+    """Returns the last line that names an error, else the last one."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    named = [
+        line for line in lines if "rror" in line.partition(" ")[0] and "ConfigError" not in line
+    ]
+    return (named or lines or ["nothing was said"])[-1][:160]
+
+
+class Worker:
+    """The process of a library, which answers one order at a time and sleeps in between.
+
+    Attributes:
+        started: time at which it was started.
+    """
+
+    def __init__(self, python: Path, module: str) -> None:
+        self._log = tempfile.TemporaryFile("w+")  # noqa: SIM115 - until it is closed
+        self.started = time.monotonic()
+        self._process = subprocess.Popen(
+            [str(python), "-W", "ignore", "-m", module],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._log,
+            cwd=ROOT,
+            env={**os.environ, **_QUIET},
+            start_new_session=True,
+            text=True,
+            bufsize=1,
+        )
+
+    def ask(self, order: dict[str, Any], timeout_s: float) -> dict[str, Any]:
+        """Returns the answer to an order.
+
+        Raises:
+            PeerError: it ended, or did not answer in time and was killed.
+        """
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        try:
+            self._process.stdin.write(json.dumps(order) + "\n")
+        except OSError:
+            raise PeerError(self._said()) from None
+        with selectors.DefaultSelector() as waits:
+            waits.register(self._process.stdout, selectors.EVENT_READ)
+            if not waits.select(timeout_s):
+                self.kill()
+                raise PeerError(f"no answer in {timeout_s:g} s; killed")
+        if not (line := self._process.stdout.readline()):
+            raise PeerError(self._said())
+        answer: dict[str, Any] = json.loads(line)
+        return answer
+
+    def _said(self) -> str:
+        self.close()
+        self._log.seek(0)
+        return last_error(self._log.read())
+
+    def close(self) -> None:
+        """Lets it end."""
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.close()
+            self._process.wait(30)
+        except (OSError, subprocess.TimeoutExpired):
+            pass
+        self.kill()
+
+    def kill(self) -> None:
+        """Ends it and what it started."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+
+
+def main() -> None:
+    """Makes an interpreter: requirements and folder are given."""
+    from rollout.commands.env import make_environment
+
+    requirements, folder = map(Path, sys.argv[1:])
+    make_environment(Environment(folder.name, requirements, "3.11"), folder)
+
+
+if __name__ == "__main__":
+    main()
