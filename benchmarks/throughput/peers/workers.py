@@ -83,17 +83,21 @@ class Worker:
     def __init__(self, python: Path, module: str) -> None:
         self._log = tempfile.TemporaryFile("w+")  # noqa: SIM115 - until it is closed
         self.started = time.monotonic()
+        answers, theirs = os.pipe()
+        self._answers = os.fdopen(answers)
         self._process = subprocess.Popen(
             [str(python), "-W", "ignore", "-m", module],
             stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
+            stdout=self._log,
             stderr=self._log,
             cwd=ROOT,
-            env={**os.environ, **_QUIET},
+            env={**os.environ, **_QUIET, "ANSWERS": str(theirs)},
+            pass_fds=[theirs],
             start_new_session=True,
             text=True,
             bufsize=1,
         )
+        os.close(theirs)
 
     def ask(self, order: dict[str, Any], timeout_s: float) -> dict[str, Any]:
         """Returns the answer to an order.
@@ -102,35 +106,36 @@ class Worker:
             PeerError: it ended, or did not answer in time and was killed.
         """
         assert self._process.stdin is not None
-        assert self._process.stdout is not None
         try:
             self._process.stdin.write(json.dumps(order) + "\n")
         except OSError:
             raise PeerError(self._said()) from None
         with selectors.DefaultSelector() as waits:
-            waits.register(self._process.stdout, selectors.EVENT_READ)
+            waits.register(self._answers, selectors.EVENT_READ)
             if not waits.select(timeout_s):
                 self.kill()
                 raise PeerError(f"no answer in {timeout_s:g} s; killed")
-        if not (line := self._process.stdout.readline()):
+        if not (line := self._answers.readline()):
             raise PeerError(self._said())
         answer: dict[str, Any] = json.loads(line)
         return answer
 
     def _said(self) -> str:
-        self.close()
+        """Returns the last error of a process that has ended or is about to."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(30)
         self._log.seek(0)
         return last_error(self._log.read())
 
     def close(self) -> None:
-        """Lets it end."""
+        """Lets it end, or ends it after half a minute."""
         assert self._process.stdin is not None
-        try:
+        with contextlib.suppress(OSError, subprocess.TimeoutExpired):
             self._process.stdin.close()
             self._process.wait(30)
-        except (OSError, subprocess.TimeoutExpired):
-            pass
         self.kill()
+        self._log.close()
+        self._answers.close()
 
     def kill(self) -> None:
         """Ends it and what it started."""

@@ -16,7 +16,7 @@ from rollout.train.plan import TrainPlan
 from rollout.train.rllib.algorithm import build
 
 HERE = "benchmarks.throughput.peers.libraries.gamut"
-PICTURES = {"cnn": "nature", "hidden": [], "activation": "relu"}
+PICTURES = {"cnn": "nature", "cnn_features": 512, "hidden": [512], "activation": "relu"}
 GAMES: dict[str, dict[str, Any]] = {
     "CartPole": {"bridge": {"name": "gymnasium", "id": "CartPole-v1"}},
     "DoorKey": {"bridge": {"name": "gymnasium", "id": "Peers/DoorKey-v0", "imports": [HERE]}},
@@ -35,8 +35,6 @@ def train(turn: Turn) -> None:
     config, options = copy.deepcopy(GAMES[turn.game]), dict(vars(turn.ppo))
     hidden = options.pop("hidden")
     policy = config.setdefault("policy", {"hidden": hidden, "shared": False})
-    if "cnn" in policy:
-        policy["cnn_features"] = hidden[-1]
     policy["name"] = "actor_critic"
     algorithm = {"name": "ppo", "schedule": "constant", **options}
     fixed = {"output": "unused", "env_steps": 10**12, "log": {"level": "error"}, "seed": turn.seed}

@@ -46,7 +46,7 @@ class Watch(AlgoObserver):
         ended = runner.policy_avg_stats.get("reward", [()])[0]
         mean = float(np.mean(ended)) if len(ended) == 100 else None
         if self._turn.add(played - before, mean=mean):
-            runner.cfg.train_for_seconds = 0
+            runner.cfg.train_for_env_steps = 0
 
 
 def train(turn: Turn) -> None:
@@ -79,6 +79,7 @@ def train(turn: Turn) -> None:
         "nonlinearity": "relu" if pictures else "tanh",
         "encoder_conv_architecture": "convnet_atari",
         "stats_avg": 100,
+        "decorrelate_experience_max_seconds": 0,
     }
     with tempfile.TemporaryDirectory() as folder:
         given = [f"--{key}={value}" for key, value in options.items()]

@@ -1,6 +1,7 @@
 """Orders of a turn, and what a turn answers: the side of a library.
 
-An order is a line of JSON on standard input, an answer one on standard output.
+An order is a line of JSON on standard input, an answer one on the pipe whose number is in
+``ANSWERS``: libraries print.
 """
 
 from __future__ import annotations
@@ -67,10 +68,8 @@ class Turn:
 
 def serve(train: Callable[[Turn], None]) -> None:
     """Trains for each order, until there are no more."""
-    answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # libraries print
-    for line in sys.stdin:
-        turn = Turn(json.loads(line))
-        train(turn)
-        answers.write(json.dumps(turn.answer()) + "\n")
-        answers.flush()
+    with os.fdopen(int(os.environ["ANSWERS"]), "w", buffering=1) as answers:
+        for line in sys.stdin:
+            turn = Turn(json.loads(line))
+            train(turn)
+            answers.write(json.dumps(turn.answer()) + "\n")
