@@ -61,9 +61,10 @@ class Peer:
     """A library on a game: its process, and what it has answered."""
 
     def __init__(self, settings: dict[str, Any], game: str, name: str, seconds: float) -> None:
-        self._library, self._game = settings["libraries"][name], settings["games"][game]
+        self._game = settings["games"][game]
+        self._library = self._game.get("libraries", settings["libraries"])[name]
         self._order = {
-            "game": game,
+            "game": self._game.get("game", game),
             "variant": self._library.get("variant", "eager"),
             "ppo": {**settings["ppo"], **self._game["ppo"]},
             "score": self._game.get("score"),
@@ -79,8 +80,9 @@ class Peer:
         if refused := self._library.get("refuses", {}).get(self._order["game"]):
             raise PeerError(refused)
         module = self._library["module"]
-        own = module == "gamut" or self._order["game"] == "blockworld"
-        python = Path(sys.executable) if own else interpreter(module)
+        own = module.startswith("gamut") or self._order["game"] == "blockworld"
+        made = self._library.get("requirements", module)
+        python = Path(sys.executable) if own else interpreter(made)
         self._worker = Worker(python, f"{MODULES}.{module}")
         sizes = self._game.get(module, self._game["sizes"])
         rates = []
@@ -185,8 +187,8 @@ def main() -> None:
     options = parser.parse_args()
     text, found = "", {}
     for game in options.only:
-        args = (options.libraries, options.rounds, options.seconds)
-        found[game] = measure(settings, game, *args)
+        names = settings["games"][game].get("libraries", options.libraries)
+        found[game] = measure(settings, game, list(names), options.rounds, options.seconds)
         text += report(game, settings, found[game])
     publish("peers", "PPO beside other libraries", text, save=options.save)
     if options.save:

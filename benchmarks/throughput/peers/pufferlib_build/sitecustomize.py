@@ -15,4 +15,4 @@ def _without_cuda(name: Any, *given: Any, **named: Any) -> Any:
     return None if name == "nvcc" else _which(name, *given, **named)
 
 
-shutil.which = _without_cuda
+shutil.which = _without_cuda  # type: ignore[assignment]
