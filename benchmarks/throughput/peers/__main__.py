@@ -8,7 +8,7 @@ is made when it is missing and used again. What does not install, fails or hangs
 with its error. See ``settings.yaml``.
 
     python -m benchmarks.throughput.peers
-    python -m benchmarks.throughput.peers --only CartPole --libraries gamut RLlib --rounds 1
+    python -m benchmarks.throughput.peers --only CartPole --libraries RLlib PufferLib --rounds 1
 """
 
 from __future__ import annotations
@@ -192,7 +192,8 @@ def main() -> None:
         text += report(game, settings, found[game])
     publish("peers", "PPO beside other libraries", text, save=options.save)
     if options.save:
-        draw(RESULTS / "peers.png", found, OURS)
+        shown = {game: found[game] for game in found if "libraries" not in settings["games"][game]}
+        draw(RESULTS / "peers.png", shown, OURS)
 
 
 if __name__ == "__main__":

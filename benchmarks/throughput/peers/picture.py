@@ -18,19 +18,19 @@ def draw(path: Path, found: Mapping[str, Mapping[str, Any]], base: str) -> None:
     """
     from matplotlib.figure import Figure
 
-    panels = {f"{game}\nsteps/s": _medians(results, "rates") for game, results in found.items()}
+    panels: dict[str, dict[str, float]] = {}
     for game, results in found.items():
-        if times := _medians(results, "times"):
-            panels[f"{game}\n1 / time to score"] = {
-                name: 1 / value for name, value in times.items()
-            }
+        panels[f"{game}\nsteps/s"] = _medians(results, "rates")
+        times = _medians(results, "times")
+        panels[f"{game}\n1 / time to score"] = {name: 1 / value for name, value in times.items()}
+    panels = {title: values for title, values in panels.items() if base in values}
     names = list(dict.fromkeys(name for results in found.values() for name in results))[::-1]
     figure = Figure(
         figsize=(1.0 + 1.9 * (len(panels) + 1), 0.9 + 0.28 * len(names)), layout="constrained"
     )
     axes = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
     for axis, (title, values) in zip(axes, panels.items(), strict=True):
-        shares = [values.get(name, 0.0) / values.get(base, 1.0) for name in names]
+        shares = [values.get(name, 0.0) / values[base] for name in names]
         colors = ["C1" if name.startswith("gamut") else "C0" for name in names]
         bars = axis.barh(names, shares, color=colors)
         labels = [f"{share:.2g}" if share else "-" for share in shares]

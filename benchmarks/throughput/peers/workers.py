@@ -22,7 +22,7 @@ MODULES = "benchmarks.throughput.peers.libraries"
 _BUILD = {
     # PufferLib is built without its own games, for which it fetches a library; for processors.
     "NO_OCEAN": "1",
-    "PYTHONPATH": str(HERE / "pufferlib_build"),
+    "PYTHONPATH": f"{HERE / 'pufferlib_build'}{os.pathsep}{ROOT}",
 }
 _QUIET = {
     "OMP_NUM_THREADS": "1",
@@ -45,8 +45,7 @@ def interpreter(name: str, requirements: Path | None = None, timeout_s: float = 
     build = {**_BUILD, "UV_BUILD_CONSTRAINT": str(requirements)} if name == "pufferlib" else {}
     folder = environment_folder(f"peer-{name}")
     command = [sys.executable, "-m", __name__, str(requirements), str(folder)]
-    python = f"{build.pop('PYTHONPATH', '')}{os.pathsep}{ROOT}"
-    variables = {**os.environ, **build, "PYTHONPATH": python}
+    variables = {**os.environ, "PYTHONPATH": _with_root(), **build}
     try:
         asked = subprocess.run(
             command,
@@ -73,6 +72,11 @@ def last_error(text: str) -> str:
     return (named or lines or ["nothing was said"])[-1][:160]
 
 
+def _with_root() -> str:
+    """Returns a ``PYTHONPATH`` in which the benchmarks are found."""
+    return os.pathsep.join(filter(None, [os.environ.get("PYTHONPATH"), str(ROOT)]))
+
+
 class Worker:
     """The process of a library, which answers one order at a time and sleeps in between.
 
@@ -82,6 +86,7 @@ class Worker:
 
     def __init__(self, python: Path, module: str) -> None:
         self._log = tempfile.TemporaryFile("w+")  # noqa: SIM115 - until it is closed
+        self._folder = tempfile.TemporaryDirectory()  # libraries write where they run
         self.started = time.monotonic()
         answers, theirs = os.pipe()
         self._answers = os.fdopen(answers)
@@ -90,8 +95,8 @@ class Worker:
             stdin=subprocess.PIPE,
             stdout=self._log,
             stderr=self._log,
-            cwd=ROOT,
-            env={**os.environ, **_QUIET, "ANSWERS": str(theirs)},
+            cwd=self._folder.name,
+            env={**os.environ, **_QUIET, "PYTHONPATH": _with_root(), "ANSWERS": str(theirs)},
             pass_fds=[theirs],
             start_new_session=True,
             text=True,
@@ -136,6 +141,7 @@ class Worker:
         self.kill()
         self._log.close()
         self._answers.close()
+        self._folder.cleanup()
 
     def kill(self) -> None:
         """Ends it and what it started."""
