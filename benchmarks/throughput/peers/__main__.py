@@ -84,9 +84,9 @@ class Peer:
         made = self._library.get("requirements", module)
         python = Path(sys.executable) if own else interpreter(made)
         self._worker = Worker(python, f"{MODULES}.{module}")
-        sizes = self._game.get(module, self._game["sizes"])
+        own_sizes = self._library.get("sizes", self._game.get(module, self._game["sizes"]))
         rates = []
-        for size in self._library.get("sizes", sizes):
+        for size in self._game.get(self.name, own_sizes):
             self._ask(size, 0, 0.0)  # compiles
             self.began = self.began or time.monotonic() - self._worker.started
             answer = self._ask(size, 0, self._tuning_s)
@@ -121,10 +121,15 @@ class Peer:
 
 
 def measure(
-    settings: dict[str, Any], game: str, names: Sequence[str], rounds: int, seconds: float | None
+    settings: dict[str, Any],
+    game: str,
+    names: Sequence[str],
+    rounds: int | None = None,
+    seconds: float | None = None,
 ) -> dict[str, Result]:
     """Returns what was measured of each library on a game."""
     limit = settings["games"][game]["seconds"] if seconds is None else seconds
+    rounds = settings["games"][game]["rounds"] if rounds is None else rounds
     peers = [Peer(settings, game, name, limit) for name in names]
     try:
         for peer in peers:
@@ -182,7 +187,7 @@ def main() -> None:
     parser.add_argument(
         "--libraries", nargs="+", metavar="NAME", default=libraries, choices=libraries
     )
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rounds", type=int, help="turns of each library, instead of the game's")
     parser.add_argument("--seconds", type=float, help="most of a turn, instead of the game's")
     options = parser.parse_args()
     text, found = "", {}
