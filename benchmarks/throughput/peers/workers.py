@@ -27,7 +27,11 @@ _BUILD = {
 _QUIET = {
     "OMP_NUM_THREADS": "1",
     "NUMBA_NUM_THREADS": "1",
-    "RAY_raylet_start_wait_time_s": "120",  # Ray's own 30 s are short on a busy machine
+    # Ray's own 30 s are short on a busy machine.
+    "RAY_raylet_start_wait_time_s": "120",
+    "RAY_gcs_server_port_wait_time_s": "120",
+    "RAY_agent_register_timeout_ms": "120000",
+    "RAY_worker_register_timeout_seconds": "120",
 }
 
 

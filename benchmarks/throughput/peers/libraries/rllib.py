@@ -74,5 +74,5 @@ def train(turn: Turn) -> None:
 
 if __name__ == "__main__":
     logging.getLogger("ray.rllib").setLevel(logging.ERROR)
-    ray.init(num_cpus=8, include_dashboard=False, log_to_driver=False)
+    ray.init("local", num_cpus=8, include_dashboard=False, log_to_driver=False)
     serve(train)
