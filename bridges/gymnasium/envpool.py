@@ -5,9 +5,11 @@ from __future__ import annotations
 import functools
 import importlib.util
 import json
+import os
 import subprocess
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,7 @@ from rollout.api import (
     ACTION,
     BridgeSpec,
     Columns,
+    ColumnSpec,
     Deadlines,
     Environment,
     FlatSpace,
@@ -30,6 +33,7 @@ from rollout.api import (
     environment_folder,
     flatten_space,
     option,
+    probing,
 )
 from rollout.errors import (
     ConfigError,
@@ -47,8 +51,9 @@ MAX_WIDTH = 1024
 _REQUIREMENTS = Path(__file__).with_name("envpool_requirements.txt")
 _DESCRIBE_S = 120.0
 _LARGEST = 2**31  # seeds of EnvPool are below this
-_OURS = {"num_envs", "batch_size", "env_type", "seed", "env_seed"}
+_OURS = {"num_envs", "batch_size", "env_type", "seed", "env_seed", "gym_reset_return_info"}
 _LEVELS = {"num_levels", "start_level"}
+_TAKEN = "info/"
 
 
 @dataclass(frozen=True)
@@ -63,6 +68,9 @@ class EnvpoolBridge:
 
     In games with levels, as Procgen, the seed of a state is the level (``start_level=seed,
     num_levels=1``).
+
+    Every number in EnvPool's info is a signal under its name, e.g. ``lives`` or
+    ``Achievements/eat_cow``; one with the name ``reward`` is ``info/reward``.
     """
 
     id: str = option("Pong-v5", "EnvPool id, e.g. Pong-v5, CoinrunEasy-v0, MiniGrid-DoorKey-5x5-v0")
@@ -81,13 +89,19 @@ class EnvpoolBridge:
         check_seeds(self.seeds)
         if self.seeding not in SEEDING:
             raise ConfigError(f"seeding must be one of {', '.join(SEEDING)}, got {self.seeding!r}")
-        if taken := sorted(_OURS & set(self.kwargs)):
+        episode = self.seeding == "episode"
+        taken = sorted({*_OURS, *(["num_threads"] if episode else [])} & set(self.kwargs))
+        if taken:
             raise ConfigError(f"kwargs: {', '.join(taken)} follow from width and states; drop them")
-        if self.seeding == "episode" and (taken := sorted(_LEVELS & set(self.kwargs))):
+        levels = {name: value for name, value in self.kwargs.items() if name in _LEVELS}
+        if episode and levels:
             raise ConfigError(
-                f"kwargs: {', '.join(taken)}: every state is a level; choose levels by the "
-                f"state set, e.g. state_set.size=200, or set seeding=slot"
+                f"kwargs: {', '.join(sorted(levels))}: every state is a level; choose levels by "
+                f"the state set, e.g. state_set.size=200, or set seeding=slot"
             )
+        for name, value in levels.items():
+            if type(value) is not int or not 0 <= value < _LARGEST:
+                raise ConfigError(f"kwargs.{name} must be an integer from 0, got {value!r}")
 
     @property
     def environment(self) -> Environment:
@@ -113,7 +127,7 @@ class EnvpoolBridge:
             observation_space=observation.columns,
             action_space=action.columns,
             state_space=seed_space(self.seeds if episode else 1, doc),
-            signals={REWARD: REWARD_SPEC},
+            signals={REWARD: REWARD_SPEC, **_signals(seen)},
             max_width=MAX_WIDTH,
             default_width=16,
             reproducible=episode,
@@ -130,10 +144,13 @@ class EnvpoolBridge:
     ) -> Instance:
         """Makes the slots, whose games begin at their reset; see ``rollout.api.Bridge``.
 
+        A process of its own works in ``workdir`` from here on: ViZDoom writes into the working
+        directory.
+
         Raises:
             GameStartError: EnvPool is missing in this interpreter.
         """
-        del workdir, ports, timeout_s  # the host has a deadline of its own
+        del ports, timeout_s  # the host has a deadline of its own
         self.spec.require_width(width)
         if importlib.util.find_spec(NAME) is None:
             raise GameStartError(
@@ -141,8 +158,14 @@ class EnvpoolBridge:
                 f"host.isolation alone"
             )
         seen = _seen(self.id, json.dumps(dict(self.kwargs), sort_keys=True))
-        levels = set(seen["config"]) >= _LEVELS
-        return EnvpoolInstance(self, *_spaces(self.id, seen), width=width, levels=levels)
+        levels, columns = set(seen["config"]) >= _LEVELS, _signals(seen)
+        facts = _Facts({name: np.zeros(width, spec.dtype) for name, spec in columns.items()})
+        kwargs = {name: _absolute(name, value) for name, value in self.kwargs.items()}
+        if probing.supervised:
+            os.chdir(workdir)
+        bridge = replace(self, kwargs=kwargs)
+        spaces = _spaces(self.id, seen)
+        return EnvpoolInstance(bridge, *spaces, facts=facts, width=width, levels=levels)
 
 
 class EnvpoolInstance(GymnasiumInstance):
@@ -152,6 +175,7 @@ class EnvpoolInstance(GymnasiumInstance):
         bridge: the options.
         observation: the observation space of one game.
         action: likewise.
+        facts: the signals from EnvPool's info.
         width: number of slots.
         levels: whether the game has levels.
     """
@@ -162,10 +186,13 @@ class EnvpoolInstance(GymnasiumInstance):
         observation: FlatSpace,
         action: FlatSpace,
         *,
+        facts: _Facts,
         width: int,
         levels: bool,
     ) -> None:
-        super().__init__(bridge.id, [], observation, action, check_bounds=False, width=width)
+        super().__init__(
+            bridge.id, [], observation, action, facts=facts, check_bounds=False, width=width
+        )
         self._bridge, self._levels = bridge, levels
         self._batch = bridge.seeding == "slot"
         self._pools: list[Any] = [None] * (1 if self._batch else width)
@@ -189,9 +216,12 @@ class EnvpoolInstance(GymnasiumInstance):
             return
         try:
             if not self._batch:
-                for row, begin in zip(rows, begins, strict=True):
-                    self._pools[row] = self._made(begin[SEED])
-                    self._pools[row].async_reset()
+                # Making a game takes up to a second, of which the most is outside of Python.
+                with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as threads:
+                    made = list(threads.map(self._made, [begin[SEED] for begin in begins]))
+                for row, pool in zip(rows, made, strict=True):
+                    self._pools[row] = pool
+                    pool.async_reset()
                 for row in rows:
                     self._write_rows(self._pools[row].recv(reset=True), [row])
             else:
@@ -243,16 +273,45 @@ class EnvpoolInstance(GymnasiumInstance):
         return bool(over.any() or cut.any())
 
     def _write_rows(self, answer: tuple[Any, Any], rows: Sequence[int]) -> Any:
-        """Writes observations; returns the slots of their rows, whose order EnvPool decides."""
+        """Writes what is shown and told; returns the slots of the rows, in EnvPool's order."""
         shown, info = answer
-        at = info["env_id"] if self._batch else list(rows)
+        at: Any = info["env_id"] if self._batch else list(rows)
         self._shown.write_rows(shown, at)
+        if self._facts is not None:
+            self._facts(info, at)
         return at
 
     def _failed(self, phase: str, error: Exception) -> GameCrashed:
         raise_signal(error)
         kind = "" if isinstance(error, GameCrashed) else f"{type(error).__name__}: "
         return GameCrashed(f"{self._name}: {phase} in EnvPool failed: {kind}{error}")
+
+
+class _Facts:
+    """The numbers in EnvPool's info, as signals."""
+
+    def __init__(self, columns: Columns) -> None:
+        self.columns = columns
+
+    def write(self, info: Any, row: Any, /) -> None:
+        """Copies the numbers of some games into their rows."""
+        for name, column in self.columns.items():
+            column[row] = info[name.removeprefix(_TAKEN)]
+
+
+def _signals(seen: Mapping[str, Any]) -> dict[str, ColumnSpec]:
+    return {
+        _TAKEN + name if name == REWARD else name: ColumnSpec(dtype, doc="from EnvPool's info")
+        for name, dtype in seen["info"].items()
+    }
+
+
+def _absolute(name: str, value: Any) -> Any:
+    """Returns a path to a file that is in the working directory as one that is valid elsewhere."""
+    if not name.endswith("_path") or not isinstance(value, str):
+        return value
+    path = Path(value)
+    return str(path.absolute()) if path.exists() else value
 
 
 def _rows(values: Any, rows: Sequence[int]) -> Any:
@@ -275,7 +334,8 @@ def _seen(id_: str, kwargs: str) -> dict[str, Any]:
     here = importlib.util.find_spec(NAME) is not None
     seen = describe(id_, json.loads(kwargs)) if here else _asked(id_, kwargs)
     if "unknown" in seen:
-        raise UnknownNameError("EnvPool id", id_, seen["unknown"])
+        kind, name = seen["unknown"]
+        raise UnknownNameError(kind, name, seen["valid"])
     if "error" in seen:
         raise ConfigError(f"{id_} cannot be made with kwargs {kwargs}: {seen['error']}")
     if int(seen["config"].get("max_num_players", 1)) > 1:

@@ -11,28 +11,66 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
+_INFO, _PLAYERS = "info:", "players."
+_NO_FACTS = {"env_id", "elapsed_step"}  # the slot and the tick
+
 
 def describe(id_: str, kwargs: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the properties of an id, JSON-able.
 
     Returns:
-        ``version``, ``observation``, ``action`` and ``config``, the options with their values; else
-        ``unknown``, a list of all ids, or ``error``, why it cannot have these options.
+        ``version``, ``observation``, ``action``, ``info``, the types of the numbers in it, and
+        ``config``, the options with their values; else ``error``, why it cannot be made, or
+        ``unknown``, the kind and the name of what does not exist, and ``valid``, the names of what
+        does.
     """
     import envpool  # noqa: PLC0415 - this module is imported where it is missing, too
 
     if id_ not in (ids := envpool.list_all_envs()):
-        return {"unknown": list(ids)}
+        return {"unknown": ["EnvPool id", id_], "valid": list(ids)}
     try:
         spec = envpool.make_spec(id_, **kwargs)
+        return {
+            "version": importlib.metadata.version("envpool"),
+            "observation": _plain(spec.gymnasium_observation_space),
+            "action": _plain(spec.gymnasium_action_space),
+            "info": _numbers(spec),
+            "config": {key: str(value) for key, value in spec.config._asdict().items()},
+        }
     except Exception as error:  # noqa: BLE001 - assertions and errors of bindings
-        known = ", ".join(sorted(envpool.make_spec(id_).config._fields))
-        return {"error": f"{type(error).__name__}: {error}; its options: {known}"}
+        return _refused(id_, kwargs, error)
+
+
+def _refused(id_: str, kwargs: Mapping[str, Any], error: Exception) -> dict[str, Any]:
+    """Returns which option is wrong, where that can be said; else the error."""
+    import envpool  # noqa: PLC0415 - as above
+
+    seen = {"error": f"{type(error).__name__}: {error}"}
+    try:
+        defaults = envpool.make_spec(id_).config._asdict()
+    except Exception:  # noqa: BLE001 - a game that cannot be made without options
+        return seen
+    for name, value in kwargs.items():
+        if name not in defaults:
+            return {"unknown": [f"option of {id_}", name], "valid": list(defaults)}
+        kind = type(defaults[name])
+        if type(value) is not kind and not (kind is float and type(value) is int):
+            wrong = f"{name} must be of type {kind.__name__}, as {defaults[name]!r}; got {value!r}"
+            return {"error": wrong}
+    return seen
+
+
+def _numbers(spec: Any) -> dict[str, str]:
+    """Returns the types of the numbers in the info of a game with one player, by name."""
+    told = {
+        key.removeprefix(_INFO): np.dtype(each.dtype).name
+        for key, each in spec.state_array_spec.items()
+        if key.startswith(_INFO) and list(each.shape) in ([], [-1])
+    }
     return {
-        "version": importlib.metadata.version("envpool"),
-        "observation": _plain(spec.gymnasium_observation_space),
-        "action": _plain(spec.gymnasium_action_space),
-        "config": {key: str(value) for key, value in spec.config._asdict().items()},
+        name: dtype
+        for name, dtype in told.items()
+        if name not in _NO_FACTS and not name.startswith(_PLAYERS)
     }
 
 

@@ -76,9 +76,11 @@ def make_environment(environment: Environment, folder: Path) -> bool:
         with TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}-") as draft:
             new = Path(draft) / folder.name
             make = [uv, "venv", "-q", "--relocatable", "--python", environment.python, str(new)]
-            _run(make, _MAKE_S, dict(os.environ))
-            install = [uv, "pip", "install", "--no-deps", "--python", str(new / "bin" / "python")]
-            _run([*install, "-r", str(environment.requirements)], _INSTALL_S, _variables())
+            _run(make, _MAKE_S, dict(os.environ), _no_python(environment.python))
+            # Compiled, since every game is a new process, which may not be allowed to write here.
+            install = [uv, "pip", "install", "--no-deps", "--compile-bytecode", "--python"]
+            wanted = [str(new / "bin" / "python"), "-r", str(environment.requirements)]
+            _run([*install, *wanted], _INSTALL_S, _variables())
             (new / _STAMP).write_text(stamp)
             if folder.exists():
                 folder.rename(Path(draft) / "former")
@@ -86,13 +88,22 @@ def make_environment(environment: Environment, folder: Path) -> bool:
     return True
 
 
-def _run(command: list[str], timeout_s: float, variables: dict[str, str]) -> None:
+def _no_python(version: str) -> str:
+    return (
+        f". If there is no Python {version} here and uv could not download it: install Python "
+        f"{version}, put the folder of the program python{version} first on PATH, and say it again"
+    )
+
+
+def _run(command: list[str], timeout_s: float, variables: dict[str, str], advice: str = "") -> None:
     try:
         done = subprocess.run(command, env=variables, timeout=timeout_s, check=False)
     except subprocess.TimeoutExpired as error:
         raise ConfigError(f"`{' '.join(command)}` did not end in {timeout_s:g} s") from error
     if done.returncode:
-        raise ConfigError(f"`{' '.join(command)}` failed (exit code {done.returncode}); see above")
+        raise ConfigError(
+            f"`{' '.join(command)}` failed (exit code {done.returncode}); see above{advice}"
+        )
 
 
 def _variables() -> dict[str, str]:

@@ -28,11 +28,25 @@ def python():
 
 @pytest.mark.parametrize("seeding", ["episode", "slot"])
 @pytest.mark.parametrize(
-    "id_", ["CartPole-v1", "Pong-v5", "MiniGrid-DoorKey-5x5-v0", "CoinrunEasy-v0"]
+    ("id_", "signal"),
+    [
+        ("CartPole-v1", None),
+        ("Pong-v5", "lives"),
+        ("MiniGrid-DoorKey-5x5-v0", "mission_id"),
+        ("CoinrunEasy-v0", "level_seed"),
+        ("Craftax-Classic-Symbolic-v1", "Achievements/eat_cow"),
+        ("Ant-v5", "x_position"),
+        ("HealthGathering-v1", "HEALTH"),
+    ],
 )
-def test_it_keeps_the_contract(id_, seeding):
+def test_it_keeps_the_contract(id_, signal, seeding, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     bridge = EnvpoolBridge(id_, seeding=seeding)
-    check_bridge(IsolatedBridge(bridge), steps=20, timeout_s=600).raise_if_failed()
+    assert signal is None or signal in bridge.spec.signals
+    # Few slots: the games of Atari and ViZDoom take up to a second to make.
+    report = check_bridge(IsolatedBridge(bridge), steps=20, width=2, timeout_s=600)
+    report.raise_if_failed()
+    assert not list(tmp_path.iterdir())
 
 
 RAW = """

@@ -1,6 +1,7 @@
 """The interpreter of a bridge: made once, and replaced as a whole when its requirements change."""
 
 import subprocess
+from dataclasses import replace
 
 import pytest
 
@@ -40,6 +41,13 @@ def test_it_is_made_once_and_again_when_its_requirements_change(wanted, tmp_path
 def test_it_is_told_that_uv_is_missing(wanted, tmp_path, monkeypatch):
     monkeypatch.setattr(env.shutil, "which", lambda name: None)
     with pytest.raises(ConfigError, match="pip install uv"):
+        make_environment(wanted, tmp_path / "game")
+
+
+def test_it_says_which_python_to_install(wanted, tmp_path, monkeypatch):
+    monkeypatch.setenv("UV_PYTHON_DOWNLOADS", "never")
+    wanted = replace(wanted, python="3.99")
+    with pytest.raises(ConfigError, match=r"the folder of the program python3\.99 first on PATH"):
         make_environment(wanted, tmp_path / "game")
 
 

@@ -21,6 +21,7 @@ class Config(NamedTuple):
     seed: int = 1
     num_levels: int = 0
     start_level: int = 0
+    stack: int = 4
 
 
 OBSERVATION = spaces.Dict(
@@ -29,6 +30,16 @@ OBSERVATION = spaces.Dict(
         "tick": spaces.Discrete(99, start=0),
     }
 )
+
+
+INFO = {
+    "info:env_id": ([], "int32"),
+    "info:players.env_id": ([-1], "int32"),
+    "elapsed_step": ([], "int32"),
+    "info:lives": ([-1], "int32"),
+    "info:reward": ([], "float64"),
+    "info:ram": ([128], "uint8"),
+}
 
 
 class Pool:
@@ -63,7 +74,8 @@ class Pool:
             reward.append(float(self.at[slot]))
         at = np.array([self.at[slot] for slot in slots])
         spot = np.array([[self.level or 0, self.spot[slot]] for slot in slots], np.float32)
-        shown, info = {"spot": spot, "tick": at}, {"env_id": np.array(slots)}
+        shown = {"spot": spot, "tick": at}
+        info = {"env_id": np.array(slots), "lives": 9 - at, "reward": at * 2.0, "elapsed_step": at}
         if reset:
             return shown, info
         cut = at == 5
@@ -76,12 +88,17 @@ def here(monkeypatch):
     module = ModuleType("envpool")
     module.__spec__ = object()
 
-    def make_spec(id_, **kwargs):
+    def make_spec(id_, stack=4, cfg_path="", wad_path="", **kwargs):
+        assert isinstance(stack, int)
         action = spaces.MultiBinary(3) if id_ == "Odd-v0" else spaces.Discrete(3)
         return SimpleNamespace(
             gymnasium_observation_space=OBSERVATION,
             gymnasium_action_space=action,
-            config=Config()._replace(**kwargs),
+            config=Config(**kwargs),
+            state_array_spec={
+                key: SimpleNamespace(shape=shape, dtype=np.dtype(dtype))
+                for key, (shape, dtype) in INFO.items()
+            },
         )
 
     module.list_all_envs, module.make_spec = lambda: ["Game-v0", "Odd-v0"], make_spec
@@ -111,12 +128,15 @@ def test_the_last_frame_of_an_episode_is_its_own(here, seeding):
         last = min(step, 5)
         assert frame.observations["tick"].tolist() == [last, 0, last]
         assert frame.signals["reward"].tolist() == [last, 0, last]
+        assert frame.signals["lives"].tolist() == [9 - last, 0, 9 - last]
+        assert frame.signals["info/reward"].tolist() == [2 * last, 0, 2 * last]
         assert frame.game_truncated.tolist() == [step >= 5, False, step >= 5]
     moved = np.subtract(spots[4], spots[0])
     assert np.allclose(moved, [4, 0, 8], atol=1e-4)
     assert spots[6] == spots[4]
     again = instance.reset([2, 0], starts[:2], timeout_s=1)
     assert again.observations["tick"].tolist() == [0, 0]
+    assert again.signals["lives"].tolist() == [9, 9]
 
 
 def test_a_state_of_a_game_with_levels_is_a_level(here):
@@ -138,6 +158,8 @@ def test_what_cannot_be_repeated_is_said(here):
     [
         ({"kwargs": {"num_envs": 3}}, "num_envs follow from width"),
         ({"kwargs": {"num_levels": 200}}, "choose levels by the state set"),
+        ({"kwargs": {"num_levels": -1}, "seeding": "slot"}, "num_levels must be an integer from 0"),
+        ({"kwargs": {"num_threads": 2}}, "num_threads follow"),
         ({"kwargs": [1]}, "a mapping of names"),
         ({"seeds": 0}, "seeds must be"),
         ({"seeding": "none"}, "seeding must be one of episode, slot"),
@@ -151,8 +173,10 @@ def test_options_that_are_refused(options, text):
 def test_games_that_are_refused(here):
     with pytest.raises(UnknownNameError, match="Game-v0"):
         _ = EnvpoolBridge("Gamme-v0").spec
-    with pytest.raises(ConfigError, match=r"unexpected field.*its options: num_levels, seed"):
-        _ = EnvpoolBridge("Game-v0", {"speed": 2}).spec
+    with pytest.raises(UnknownNameError, match=r"option of Game-v0 'sed'\. Nearest: seed"):
+        _ = EnvpoolBridge("Game-v0", {"sed": 2}).spec
+    with pytest.raises(ConfigError, match=r"stack must be of type int, as 4; got 'many'"):
+        _ = EnvpoolBridge("Game-v0", {"stack": "many"}).spec
     with pytest.raises(SpaceError, match="MultiBinary"):
         _ = EnvpoolBridge("Odd-v0").spec
 
@@ -172,7 +196,12 @@ def test_without_its_interpreter_it_says_how_to_make_it(tmp_path, monkeypatch):
     program.write_text(f"#!/bin/sh\necho '{json.dumps(seen)}'\n")
     with pytest.raises(ConfigError, match="several players"):
         _ = EnvpoolBridge("Game-v0").spec
-    seen |= {"config": {}, "observation": _plain(OBSERVATION), "action": _plain(spaces.Discrete(2))}
+    seen |= {
+        "info": {},
+        "config": {},
+        "observation": _plain(OBSERVATION),
+        "action": _plain(spaces.Discrete(2)),
+    }
     program.write_text(f"#!/bin/sh\necho '{json.dumps(seen)}'\n")
     bridge = EnvpoolBridge("Game-v0")
     assert bridge.spec.version == "1/envpool 9"
@@ -183,3 +212,15 @@ def test_without_its_interpreter_it_says_how_to_make_it(tmp_path, monkeypatch):
 def test_spaces_survive_the_way():
     for space in OBSERVATION, spaces.Discrete(4, start=2), spaces.Box(-np.inf, 3, (2, 2)):
         assert space_of(json.loads(json.dumps(_plain(space)))) == space
+
+
+def test_a_process_of_its_own_works_in_the_folder_of_the_instance(here, tmp_path, monkeypatch):
+    (tmp_path / "game").mkdir()
+    (tmp_path / "own.cfg").touch()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("rollout.api.probing.supervised", True)
+    bridge = EnvpoolBridge("Game-v0", {"cfg_path": "own.cfg", "wad_path": "of the game"})
+    instance = bridge.launch(tmp_path / "game", [], width=1, timeout_s=1)
+    assert Path.cwd() == tmp_path / "game"
+    options = instance._bridge.kwargs
+    assert options == {"cfg_path": str(tmp_path / "own.cfg"), "wad_path": "of the game"}
