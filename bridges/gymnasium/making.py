@@ -157,7 +157,7 @@ def make(
         ConfigError: the game does not accept these keyword arguments, or a package is missing.
     """
     try:
-        return gymnasium.make(spec, disable_env_checker=True, **kwargs)
+        env = gymnasium.make(spec, disable_env_checker=True, **kwargs)
     except TypeError as error:
         raise ConfigError(
             f"{spec.id} could not be made with kwargs {dict(kwargs)}: {error}. "
@@ -167,6 +167,11 @@ def make(
         raise ConfigError(
             f"{spec.id} could not be made with kwargs {dict(kwargs)}: {error}"
         ) from error
+    if any(kind.__module__ == "minigrid.minigrid_env" for kind in type(env.unwrapped).__mro__):
+        from bridges.gymnasium.minigrid import quicken  # noqa: PLC0415 - an extra
+
+        quicken(env)
+    return env
 
 
 def arguments(spec: gymnasium.envs.registration.EnvSpec) -> list[str]:

@@ -8,6 +8,7 @@ import pytest
 from gymnasium import spaces
 
 from bridges.gymnasium import GymnasiumBridge
+from bridges.gymnasium.making import find, make
 from rollout.api import Start, State, sample
 from rollout.errors import (
     GameCrashed,
@@ -329,6 +330,33 @@ def test_actions_of_another_form_are_refused(actions):
         instance.step(actions, timeout_s=1)
     with pytest.raises(SpaceError, match="expected 0 to 1, got 2"):
         instance.step({"action": np.array([2])}, timeout_s=1)
+
+
+@pytest.mark.parametrize(
+    ("id_", "kwargs"),
+    [
+        ("MiniGrid-DoorKey-6x6-v0", {}),
+        ("MiniGrid-MultiRoom-N4-S5-v0", {"agent_view_size": 5}),
+        ("MiniGrid-FourRooms-v0", {"see_through_walls": True}),
+    ],
+)
+def test_the_views_of_minigrid_are_its_own(id_, kwargs):
+    spec = find(id_, [])
+    mine, own = make(spec, kwargs), gymnasium.make(spec, **kwargs)
+    assert "gen_obs_grid" in vars(mine.unwrapped)
+    generator, carried = np.random.default_rng(0), 0
+    for step in range(400):
+        if step % 50 == 0:
+            seen = [env.reset(seed=step)[0] for env in (mine, own)]
+        np.testing.assert_array_equal(seen[0]["image"], seen[1]["image"], strict=True)
+        views = [env.unwrapped.gen_obs_grid() for env in (mine, own)]
+        np.testing.assert_array_equal(views[0][1], views[1][1], strict=True)
+        carried += own.unwrapped.carrying is not None
+        action = int(generator.choice(6, p=[0.2, 0.2, 0.3, 0.2, 0.05, 0.05]))
+        seen = [env.step(action)[0] for env in (mine, own)]
+    assert carried or "DoorKey" not in id_
+    for env in (mine, own):
+        env.close()
 
 
 def test_the_actions_of_minigrid_have_their_names():
