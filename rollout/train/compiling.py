@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import os
 import shutil
-import signal
-import subprocess
 import sys
 import sysconfig
 import tempfile
+import time
 from pathlib import Path
 
-from rollout.api.bridge import cache_folder
+from rollout.api import cache_folder
+from rollout.api.child_process import ChildProcess
 
-_LIMIT_S = 60.0
+_LIMIT_S, _CLOSE_S = 60.0, 5.0
 _ADVICE = "name another one by the environment variable CXX, or set algorithm.compile=false"
 _SOURCE = '#include <Python.h>\nextern "C" int probe() { return PY_MAJOR_VERSION; }\n'
 
@@ -31,32 +31,26 @@ def compiler_fault(limit_s: float = _LIMIT_S) -> str:
     path = shutil.which(name)
     if path is None:
         return f"the C++ compiler {name} is not on PATH; install it, {_ADVICE}"
-    with (
-        tempfile.TemporaryDirectory(prefix="gamut-compiler-") as folder,
-        tempfile.TemporaryFile() as log,
-    ):
-        source, out = Path(folder) / "probe.cpp", Path(folder) / "probe.so"
+    with tempfile.TemporaryDirectory(prefix="gamut-compiler-") as folder:
+        source, made = Path(folder) / "probe.cpp", Path(folder) / "probe.so"
         source.write_text(_SOURCE)
         headers = sysconfig.get_paths()["include"]
-        process = subprocess.Popen(
-            [path, "-shared", "-fPIC", f"-I{headers}", str(source), "-o", str(out)],
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            start_new_session=True,  # it may start others, which end with it
-        )
+        command = [path, "-shared", "-fPIC", f"-I{headers}", source, "-o", made]
         try:
-            code = process.wait(limit_s)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-            return f"the C++ compiler {path} did not end within {limit_s:g} s; {_ADVICE}"
-        if code:
-            log.seek(0)
-            lines = log.read(65_536).decode(errors="replace").strip().splitlines()
-            why = next((line for line in lines if "error" in line), (lines or ["no message"])[-1])
-            return f"the C++ compiler {path} failed with status {code}: {why[:300]}; {_ADVICE}"
-        return "" if out.exists() else f"the C++ compiler {path} made no file; {_ADVICE}"
+            process = ChildProcess(command, log=Path(folder) / "log")
+        except OSError as error:
+            return f"the C++ compiler {path} cannot be started ({error.strerror}); {_ADVICE}"
+        try:
+            ended = process.ended(time.monotonic() + limit_s)
+            if ended is None:
+                return f"the C++ compiler {path} did not end within {limit_s:g} s; {_ADVICE}"
+        finally:
+            process.close(time.monotonic() + _CLOSE_S)
+        if made.exists():
+            return ""
+        lines = process.last_output(10_000).splitlines() or ["no message"]
+        why = next((line for line in lines if "error" in line), lines[-1])
+        return f"the C++ compiler {path} made no file ({ended}: {why[:300]}); {_ADVICE}"
 
 
 def keep_compiled() -> None:

@@ -153,11 +153,9 @@ class PpoLearner:
         if wanted and (fault := compiler_fault()):
             log.warning("compile: %s. This run learns without compilation", fault)
             wanted = False
-        self._compiled = None
         if wanted:
-            log.info("compile: the loss is compiled in the first update, for about a minute")
+            log.info("compile: the loss is compiled in the next update, for about a minute")
             keep_compiled()
-            self._compiled = torch.compile(self._loss)
         return wanted
 
     def _gradients(
@@ -165,8 +163,10 @@ class PpoLearner:
     ) -> Mapping[str, Tensor]:
         """Adds to the gradients of the parameters; returns the figures of the loss."""
         entropy, coef = rates.entropy, rates.reference_coef
-        if self._compiled is not None:
+        if self._compiles:
             try:
+                if self._compiled is None:
+                    self._compiled = torch.compile(self._loss)
                 # As tensors, since numbers would be compiled into the loss.
                 weights = torch.tensor(entropy), torch.tensor(coef)
                 loss, figures = self._compiled(columns, memory, *weights)
@@ -179,7 +179,7 @@ class PpoLearner:
                     "algorithm.compile=false does not try",
                     why[:300],
                 )
-                self._compiled, self._compiles = None, False
+                self._compiles = False
         loss, figures = self._loss(columns, memory, entropy, coef)
         (loss / self.settings.accumulate).backward()  # type: ignore[no-untyped-call] # torch
         return figures

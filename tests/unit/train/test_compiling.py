@@ -67,7 +67,7 @@ def test_it_says_what_is_wrong_with_a_compiler(monkeypatch, tmp_path):
 
     path = named("echo cxx: fatal error: no headers >&2; exit 3")
     said = compiler_fault()
-    assert f"{path} failed with status 3: cxx: fatal error: no headers;" in said
+    assert f"{path} made no file (exit code 3: cxx: fatal error: no headers);" in said
     path = named("sleep 1234567")
     began = time.monotonic()
     said = compiler_fault(limit_s=0.3)
@@ -145,3 +145,30 @@ def test_a_resumed_run_keeps_what_auto_chose(compiled):
         compiled["calls"] = 0
         later.update(a_batch(), progress(update=1, env_steps=16, budget=32))
         assert (compiled["calls"] > 0) is chosen
+
+
+@pytest.mark.long
+@pytest.mark.filterwarnings("ignore::DeprecationWarning:torch", "ignore::UserWarning:torch")
+def test_the_compiled_loss_is_the_same(monkeypatch, tmp_path, caplog):
+    """Also with fewer rows, which are another shape, and after a resumption bit for bit."""
+    if fault := compiler_fault():
+        pytest.skip(fault)
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))
+    learner, eager = a_learner(compile=True), a_learner(compile=False)
+    batches = [a_batch() for _ in range(3)]
+    batches[1]["valid"][0, 2:] = False
+    for number, batch in enumerate(batches):
+        if number == 2:
+            resumed = a_learner(compile=True)
+            resumed.network.load_state_dict(learner.network.state_dict())
+            resumed.restore(copy.deepcopy(learner.state()))
+            resumed.update(batch, progress(update=number))
+        for each in (learner, eager):
+            each.update(batch, progress(update=number))
+    assert not [r for r in caplog.records if r.levelno >= logging.WARNING]
+    assert learner.state()["chosen"]["compile"] is True
+    assert list(tmp_path.iterdir())
+    pairs = zip(*(n.network.parameters() for n in (learner, eager, resumed)), strict=True)
+    for own, other, again in pairs:
+        torch.testing.assert_close(own, other, rtol=1e-5, atol=1e-6)
+        torch.testing.assert_close(own, again, rtol=0, atol=0)
