@@ -61,6 +61,23 @@ def ours(hidden: tuple[int, ...], *, by_hand: bool) -> Callable[[], None]:
     return lambda: void(learner.learn(rows, rates, rng))
 
 
+def pictures(*, compiled: bool) -> Callable[[], None]:
+    """Returns our update of half the Nature CNN on 1,024 pictures of 64 x 64 pixels, one epoch."""
+    settings = PpoOptions(
+        batch=1024, minibatch=512, epochs=1, precision="float32", compile=compiled
+    )
+    seen = spaces.Dict({"rgb": spaces.Box(0, 255, (64, 64, 3), np.uint8)})
+    acted = spaces.Dict({"a": spaces.Discrete(ACTIONS)})
+    policy = ActorCriticPolicy(hidden=(128,), cnn_width=0.5, cnn_features=128)
+    learner, rng = (
+        PpoLearner(policy.network(seen, acted, seed=0), settings),
+        np.random.default_rng(0),
+    )
+    rows = {key: array[:64] for key, array in batch().items() if key != "observation/o"}
+    rows["observation/rgb"] = rng.integers(0, 256, (64, STEPS, 64, 64, 3), dtype=np.uint8)
+    return lambda: void(learner.learn(rows, Rates(settings.lr, settings.entropy), rng))
+
+
 def void(_: object) -> None:
     """Drops a result."""
 
@@ -113,6 +130,10 @@ def main() -> None:
             layers = " x ".join(map(str, hidden))
             rows.append([layers, name, spread(values, 1), f"{statistics.median(ratios):.2f}"])
     text += "\n" + table(["layers", "update", "ms", "to compiled"], rows)
+    taken = measure({k: pictures(compiled=k != "eager") for k in ("eager", "compiled")}, 3)
+    text += f"\n\n{pictures.__doc__}\n\n" + table(
+        ["update", "ms"], [[name, spread(values, 1)] for name, values in taken.items()]
+    )
     publish("update", "PPO's update alone", text, save=options.save)
 
 

@@ -35,7 +35,7 @@ def compiler_fault(limit_s: float = _LIMIT_S) -> str:
         source, made = Path(folder) / "probe.cpp", Path(folder) / "probe.so"
         source.write_text(_SOURCE)
         headers = sysconfig.get_paths()["include"]
-        command = [path, "-shared", "-fPIC", f"-I{headers}", source, "-o", made]
+        command = [path, "-shared", "-fPIC", f"-I{headers}", str(source), "-o", str(made)]
         try:
             process = ChildProcess(command, log=Path(folder) / "log")
         except OSError as error:
