@@ -55,4 +55,9 @@ def compiler_fault(limit_s: float = _LIMIT_S) -> str:
 
 def keep_compiled() -> None:
     """Makes torch.compile keep what it made for other runs, where the user has not said where."""
-    os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", str(cache_folder() / "inductor"))
+    name = "TORCHINDUCTOR_CACHE_DIR"
+    given = Path(os.environ.get(name, ""))
+    # Torch sets the variable itself when it is imported.
+    torchs = given.parent == Path(tempfile.gettempdir()) and given.name.startswith("torchinductor_")
+    if torchs or not os.environ.get(name):
+        os.environ[name] = str(cache_folder() / "inductor")

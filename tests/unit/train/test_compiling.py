@@ -3,6 +3,7 @@
 import copy
 import dataclasses
 import logging
+import tempfile
 import time
 
 import numpy as np
@@ -86,6 +87,10 @@ def test_it_says_what_is_wrong_with_a_compiler(monkeypatch, tmp_path):
 def test_what_it_made_is_kept_where_the_user_says(monkeypatch, tmp_path):
     monkeypatch.setenv("GAMUT_CACHE", str(tmp_path))
     monkeypatch.delenv("TORCHINDUCTOR_CACHE_DIR", raising=False)
+    compiling.keep_compiled()
+    assert compiling.os.environ["TORCHINDUCTOR_CACHE_DIR"] == str(tmp_path / "inductor")
+    torchs = f"{tempfile.gettempdir()}/torchinductor_me"  # as torch sets it
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", torchs)
     compiling.keep_compiled()
     assert compiling.os.environ["TORCHINDUCTOR_CACHE_DIR"] == str(tmp_path / "inductor")
     monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", "elsewhere")
