@@ -8,16 +8,20 @@ import pytest
 from bridges.mineflayer.bridge import game_command
 from bridges.mineflayer.node import GAME, packages_problem
 
-FILES = sorted(path.name for path in (GAME / "test").glob("*.test.js"))
-# These share a process: to load the libraries takes longer than most of their tests.
-TOGETHER = ("actions", "core", "generator", "mobs", "sandbox", "scene", "survival")
+LARGE = ("actions", "sandbox", "survival")
 
 
 def group(name):
-    """The process in which a file is run: one of its own, or one of its family."""
-    family = name.partition("_")[0].partition(".")[0]
-    return family if family in TOGETHER else name.partition(".")[0]
+    """The process of a file: that of its family, its own, or one that all others share.
 
+    To load the libraries takes longer than most of the tests. A file with servers has its own.
+    """
+    stem = name.partition(".")[0]
+    family = stem.partition("_")[0]
+    return stem if family == "remote" else family if family in LARGE else "others"
+
+
+FILES = sorted((path.name for path in (GAME / "test").glob("*.test.js")), key=group)
 
 pytestmark = [
     pytest.mark.process,
@@ -53,5 +57,6 @@ def run(files, **more):
         timeout=900,
         check=False,
     )
-    assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
+    failed = done.stdout[max(0, done.stdout.find("not ok ")) :]
+    assert done.returncode == 0, failed[:6000] + done.stdout[-500:] + done.stderr[-2000:]
     assert "\n# pass 0\n" not in done.stdout
