@@ -25,6 +25,7 @@ _BUILD = {
     "PYTHONPATH": f"{HERE / 'pufferlib_build'}{os.pathsep}{ROOT}",
 }
 _QUIET = {
+    "RAY_AUTH_MODE": "disabled",
     "OMP_NUM_THREADS": "1",
     "NUMBA_NUM_THREADS": "1",
     # Ray's own 30 s are short on a busy machine.
