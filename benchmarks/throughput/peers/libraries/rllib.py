@@ -6,6 +6,7 @@ import logging
 from typing import Any
 
 import gymnasium as gym
+import numpy as np
 import ray
 from ray.rllib.algorithms.ppo import PPOConfig
 from ray.rllib.core.rl_module.default_model_config import DefaultModelConfig
@@ -15,6 +16,23 @@ from benchmarks.throughput.peers.libraries.games import make, vector
 from benchmarks.throughput.peers.libraries.turns import Turn, serve
 
 STEPS, MEAN = "num_env_steps_sampled_lifetime", "episode_return_mean"
+
+
+class Floats(gym.ObservationWrapper[Any, Any, Any]):
+    """Pictures as its convolutions take them: floats, channels last."""
+
+    def __init__(self, env: Any) -> None:
+        super().__init__(env)
+        shape = self.observation(np.zeros(env.observation_space.shape, np.uint8)).shape
+        self.observation_space = gym.spaces.Box(0.0, 1.0, shape, np.float32)
+
+    def observation(self, observation: Any) -> Any:
+        last = observation if observation.shape[-1] == 3 else np.moveaxis(observation, 0, -1)
+        return last.astype(np.float32) / 255
+
+
+def _make(game: str) -> Any:
+    return Floats(make(game)) if game in ("Pong", "Crafter") else make(game)
 
 
 def train(turn: Turn) -> None:
@@ -32,7 +50,7 @@ def train(turn: Turn) -> None:
         name = f"Peers/{game}-v0"
     else:
         name = game
-        register_env(game, lambda _: make(game))
+        register_env(game, lambda _: _make(game))
     config = PPOConfig().environment(name, disable_env_checking=True)
     config.env_runners(
         num_env_runners=runners,
