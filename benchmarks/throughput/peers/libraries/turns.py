@@ -56,7 +56,7 @@ class Turn:
         self._returns.extend(map(float, returns))
         if len(self._returns) == self._returns.maxlen:
             mean = sum(self._returns) / len(self._returns)
-        self._mean = mean
+        self._mean = None if mean is None else float(mean)  # NumPy's are not JSON
         self._reached = None not in (mean, self._target) and bool(mean >= self._target)
         return self._reached or self._seconds >= self._limit
 
