@@ -52,7 +52,7 @@ CONFIGS = {
         "fragment": {"steps": 8},
         "wandb": {"mode": "disabled"},
     },
-    "train": {**TRAIN, "wandb": {"mode": "disabled"}},
+    "train": {**TRAIN, "runners": 1, "wandb": {"mode": "disabled"}},  # which needs Ray
     "search": {"train": TRAIN, "space": {"algorithm.lr": [1e-3]}, "wandb": {"mode": "disabled"}},
     "evaluate": {
         "bridge": {"name": "fake", "side": 4, "max_steps": 20},
