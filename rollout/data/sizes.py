@@ -125,12 +125,13 @@ class SizeEstimate:
 def dataset_bytes(layout: Layout) -> int:
     """Returns the bytes of the shards and journals of a dataset."""
     numbers = {folder: layout.numbers(folder) for folder in layout.folders}
-    # A journal is removed after its shard is in place, and may disappear meanwhile.
     numbers["journal"] = sorted({*numbers["journal"]} - {*numbers["data"]})
     total = 0
     for folder, found in numbers.items():
         for number in found:
-            with suppress(FileNotFoundError):
+            # A journal is removed after its shard is in place, and may disappear meanwhile. A file
+            # that cannot be read is named where it is opened.
+            with suppress(OSError):
                 total += layout.file(folder, number).stat().st_size
     return total
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from rollout.api import Environment, environment_folder
+from rollout.host.processes import GAME, game_marks, kill_marked
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[2]
@@ -95,6 +96,7 @@ class Worker:
         self.started = time.monotonic()
         answers, theirs = os.pipe()
         self._answers = os.fdopen(answers)
+        self._marks = game_marks()  # libraries leave processes in sessions of their own
         self._process = subprocess.Popen(
             [str(python), "-W", "ignore", "-m", module],
             stdin=subprocess.PIPE,
@@ -153,6 +155,7 @@ class Worker:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
+        kill_marked(self._marks[GAME])
 
 
 def main() -> None:

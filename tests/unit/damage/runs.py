@@ -38,6 +38,7 @@ TRAIN = {
     "bridge": {"name": "fake", "side": 4, "max_steps": 20},
     "policy": {"name": "actor_critic", "hidden": [4], "columns": ["position"]},
     "width": 2,
+    "runners": 1,  # so that it needs Ray
     "fragment": {"steps": 8},
     "env_steps": 1000,
     "algorithm": {"batch": 16, "minibatch": 16, "bptt": 8},
@@ -52,7 +53,7 @@ CONFIGS = {
         "fragment": {"steps": 8},
         "wandb": {"mode": "disabled"},
     },
-    "train": {**TRAIN, "runners": 1, "wandb": {"mode": "disabled"}},  # which needs Ray
+    "train": {**TRAIN, "wandb": {"mode": "disabled"}},
     "search": {"train": TRAIN, "space": {"algorithm.lr": [1e-3]}, "wandb": {"mode": "disabled"}},
     "evaluate": {
         "bridge": {"name": "fake", "side": 4, "max_steps": 20},

@@ -6,6 +6,7 @@ import copy
 from typing import Any
 
 import gymnasium as gym
+import ray
 
 from benchmarks.throughput.peers.libraries.games import make
 from benchmarks.throughput.peers.libraries.turns import Turn, serve
@@ -13,7 +14,8 @@ from rollout.config import make_config
 from rollout.host.session import ray_session
 from rollout.train.config import TrainConfig
 from rollout.train.plan import TrainPlan
-from rollout.train.rllib.algorithm import build
+from rollout.train.speed import choose
+from rollout.train.trainers import trainer
 
 HERE = "benchmarks.throughput.peers.libraries.gamut"
 PICTURES = {"cnn": "nature", "cnn_features": 512, "hidden": [512], "activation": "relu"}
@@ -31,7 +33,10 @@ gym.register("Peers/DoorKey-v0", entry_point=lambda **_: make("DoorKey"))
 
 
 def train(turn: Turn) -> None:
-    """Trains for a turn; a size is a mapping of sizes in the configuration, empty for defaults."""
+    """Trains for a turn; a size is a mapping of sizes in the configuration.
+
+    Without sizes they are measured before the turn begins, as ``gamut train`` does.
+    """
     config, options = copy.deepcopy(GAMES[turn.game]), dict(vars(turn.ppo))
     hidden = options.pop("hidden")
     policy = config.setdefault("policy", {"hidden": hidden, "shared": False})
@@ -39,14 +44,18 @@ def train(turn: Turn) -> None:
     algorithm = {"name": "ppo", "schedule": "constant", **options}
     fixed = {"output": "unused", "env_steps": 10**12, "log": {"level": "error"}, "seed": turn.seed}
     made = {**fixed, **config, **turn.size, "algorithm": algorithm}
-    trainer = build(TrainPlan.make(make_config(TrainConfig, made)))
+    settings = make_config(TrainConfig, made)
+    settings = settings if settings.measured_s is None else choose(settings)
+    own = trainer(TrainPlan.make(settings))
+    if settings.runners:  # launched, as other libraries' games are
+        ray.get([each.handle.pulse.remote() for each in own._runners.supervisor.actors])
     over = False
     turn.begin()
     while not over:
-        trainer.train()
-        returns = [result.total_reward for result in trainer.last.results]
-        over = turn.add(int(trainer.last.fresh_steps), returns)
-    trainer.stop()
+        own.train()
+        returns = [result.total_reward for result in own.last.results]
+        over = turn.add(int(own.last.fresh_steps), returns)
+    own.stop()
 
 
 if __name__ == "__main__":
