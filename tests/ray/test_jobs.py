@@ -258,7 +258,7 @@ def test_without_the_token_nothing_is_sent_and_it_is_reported_in_a_line(cluster,
 @pytest.mark.parametrize("token", [pytest.param(None, marks=pytest.mark.long), "wrong"])
 def test_a_program_without_the_token_gets_one_line(cluster, tmp_path, token):
     env = cluster.bare if token is None else {**cluster.bare, "RAY_AUTH_TOKEN": token}
-    settings = merged(SMALL, {"ray": {"address": cluster.address}})
+    settings = merged(SMALL, {"ray": {"address": cluster.address}, "runners": 1})
     path = write_config(tmp_path, settings, env_steps=128)
     done = subprocess.run(
         [sys.executable, str(ROOT / "scripts" / "train.py"), "--config", str(path)],

@@ -195,10 +195,11 @@ def main() -> None:
         names = settings["games"][game].get("libraries", options.libraries)
         found[game] = measure(settings, game, list(names), options.rounds, options.seconds)
         text += report(game, settings, found[game])
-    publish("peers", "PPO beside other libraries", text, save=options.save)
-    if options.save:
-        shown = {game: found[game] for game in found if "libraries" not in settings["games"][game]}
-        draw(RESULTS / "peers.png", shown, OURS)
+        # After each game, since all take half an hour.
+        publish("peers", "PPO beside other libraries", text, save=options.save)
+        if options.save:
+            own = [name for name in found if "libraries" not in settings["games"][name]]
+            draw(RESULTS / "peers.png", {name: found[name] for name in own}, OURS)
 
 
 if __name__ == "__main__":

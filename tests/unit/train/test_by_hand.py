@@ -101,7 +101,8 @@ def test_it_is_the_gradient_of_autograd(
     if refers:
         count = network.layout.outputs
         rows["reference"] = 0.5 * np.random.default_rng(seed).normal(size=(ROWS, count))
-    loss, figures = learner._loss({k: torch.from_numpy(v) for k, v in rows.items()}, None, RATES)
+    columns = {k: torch.from_numpy(v) for k, v in rows.items()}
+    loss, figures = learner._loss(columns, None, RATES.entropy, RATES.reference_coef)
     loss.backward()
     wanted = [parameter.grad.clone() for parameter in network.parameters()]
 

@@ -48,7 +48,8 @@ def train(turn: Turn) -> None:
     settings = settings if settings.measured_s is None else choose(settings)
     own = trainer(TrainPlan.make(settings))
     if settings.runners:  # launched, as other libraries' games are
-        ray.get([each.handle.pulse.remote() for each in own._runners.supervisor.actors])
+        actors = own._runners.supervisor.actors
+        ray.get([each.handle.pulse.remote() for each in actors], timeout=120)
     over = False
     turn.begin()
     while not over:
