@@ -45,7 +45,9 @@ the updates of such networks, and their decisions, are computed in NumPy with gr
 games may be vectorized. Ours is trained again on new seeds from 3000 on, as many as the extension
 had on each game (12 on Catch, which had none), and compared by the same tests, scores and margins:
 with ours of before, and with the other libraries, whose runs are those of the extension (of the
-first table on Catch). Runs are made game by game: Catch, CartPole, Acrobot, DoorKey.
+first table on Catch). Runs are made game by game: Catch, CartPole, Acrobot, DoorKey. Those of Catch
+and CartPole, and the first 65 of Acrobot, are of commit 1ba1c2d; later ones add to the update what
+was changed after it (sums by products, a fused Adam).
 """
 
 from __future__ import annotations

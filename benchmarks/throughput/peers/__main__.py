@@ -176,7 +176,8 @@ def _size(size: Any) -> str:
         flat = {**size, **size.get("fragment", {})}
         numbers = [f"{key} {value}" for key, value in flat.items() if not isinstance(value, dict)]
         return ", ".join(numbers) or "defaults"
-    return f"{size[0]} in each of {size[1]} runners" if isinstance(size, list) else str(size)
+    games, runners = size if isinstance(size, list) else (size, 0)
+    return f"{games} in each of {runners} runners" if runners else str(games)
 
 
 def main() -> None:
