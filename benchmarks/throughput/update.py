@@ -131,7 +131,7 @@ def main() -> None:
             rows.append([layers, name, spread(values, 1), f"{statistics.median(ratios):.2f}"])
     text += "\n" + table(["layers", "update", "ms", "to compiled"], rows)
     taken = measure({k: pictures(compiled=k != "eager") for k in ("eager", "compiled")}, 3)
-    text += f"\n\n{pictures.__doc__}\n\n" + table(
+    text += "\nHalf the Nature CNN, 1,024 pictures of 64 x 64 pixels, one epoch.\n\n" + table(
         ["update", "ms"], [[name, spread(values, 1)] for name, values in taken.items()]
     )
     publish("update", "PPO's update alone", text, save=options.save)
