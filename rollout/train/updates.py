@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from rollout.api import Columns, Learner, Progress
-from rollout.errors import BudgetExhausted, no_exit
+from rollout.errors import BudgetExhausted, ConfigError, no_exit
 from rollout.host.actors import Pulse
 from rollout.host.fleets import Fleet, open_fleet
 from rollout.host.hosting import HostPlan, PolicyWatch, log_idle_failures
@@ -152,14 +152,22 @@ class Trainer(Updates):
 
     Args:
         plan: plan of the run, without runners and learners of their own.
+
+    Raises:
+        ConfigError: it is to learn on a GPU, and there is none; no game was launched.
     """
 
     def __init__(self, plan: TrainPlan) -> None:
         config = plan.config
         self.plan, self.last = plan, Iteration()
         set_threads(config.learners.threads)
-        on_gpu = config.learners.gpus and torch.cuda.is_available()
-        self._network = plan.network().to(device := "cuda" if on_gpu else "cpu")
+        device = "cuda" if config.learners.gpus else "cpu"
+        if config.learners.gpus and not torch.cuda.is_available():
+            raise ConfigError(
+                f"learners.gpus={config.learners.gpus:g}: torch finds no GPU on this machine; set "
+                f"it to 0"
+            )
+        self._network = plan.network().to(device)
         with no_exit(ALGORITHM):
             self._learner: Learner = plan.algorithm.learner(
                 self._network, references=plan.references(device), reduce_gradients=None

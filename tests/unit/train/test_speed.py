@@ -5,6 +5,7 @@ import sys
 from types import SimpleNamespace
 
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,8 +14,9 @@ from rollout.config import make_config, write_config
 from rollout.errors import ConfigError, RunDirectoryError
 from rollout.run_directory import as_begun
 from rollout.signals import Stop
-from rollout.train import speed
+from rollout.train import speed, updates
 from rollout.train.config import TrainConfig
+from rollout.train.plan import TrainPlan
 from rollout.train.ppo import Ppo
 from rollout.train.profiling import _PARTS, parts_of
 from rollout.train.search_config import SearchConfig
@@ -107,6 +109,14 @@ def test_a_folder_with_files_is_refused_before_it_is_measured(tmp_path, monkeypa
     monkeypatch.setattr(speed, "choose", lambda config: pytest.fail("games were launched"))
     with pytest.raises(RunDirectoryError, match="not empty"):
         train(config_of(tmp_path, measure=1.0), Session(False, Stop()))
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+def test_a_gpu_that_is_missing_is_told_before_games_are_launched(tmp_path, monkeypatch):
+    plan = TrainPlan.make(config_of(tmp_path, width=2, learners={"gpus": 1}))
+    monkeypatch.setattr(updates, "LocalRunner", lambda plan: pytest.fail("games were launched"))
+    with pytest.raises(ConfigError, match="torch finds no GPU"):
+        updates.Trainer(plan)
 
 
 def test_a_new_process_keeps_its_threads_and_loads_no_compiler():
