@@ -7,7 +7,6 @@ An order is a line of JSON on standard input, an answer one on the pipe whose nu
 from __future__ import annotations
 
 import json
-import math
 import os
 import sys
 import time
