@@ -7,6 +7,7 @@ import pytest
 
 from benchmarks.throughput.peers import __main__ as peers
 from benchmarks.throughput.peers import workers
+from benchmarks.throughput.peers.libraries.turns import Turn
 
 FAKE = """
 import threading
@@ -80,3 +81,11 @@ def test_an_interpreter_that_cannot_be_made_says_why(
 
     with pytest.raises(workers.PeerError, match=r"^not installed: error: no wheel for it$"):
         workers.interpreter("torch_file")
+
+
+def test_a_mean_of_no_episodes_is_none() -> None:
+    asked = {"game": "Game", "size": 1, "variant": "", "seed": 0, "ppo": {}}
+    turn = Turn({**asked, "seconds": 9.0, "score": 1.0})
+    turn.begin()
+    assert not turn.add(1, mean=float("nan"))
+    assert turn.answer()["score"] is None

@@ -7,6 +7,7 @@ An order is a line of JSON on standard input, an answer one on the pipe whose nu
 from __future__ import annotations
 
 import json
+import math
 import os
 import sys
 import time
@@ -56,7 +57,8 @@ class Turn:
         self._returns.extend(map(float, returns))
         if len(self._returns) == self._returns.maxlen:
             mean = sum(self._returns) / len(self._returns)
-        self._mean = None if mean is None else float(mean)  # NumPy's are not JSON
+        # NumPy's numbers are not JSON; without episodes some libraries have NaN.
+        self._mean = None if mean is None or math.isnan(mean) else float(mean)
         self._reached = None not in (mean, self._target) and bool(mean >= self._target)
         return self._reached or self._seconds >= self._limit
 
