@@ -67,6 +67,14 @@ def header(title: str) -> str:
     )
 
 
+def run_line() -> str:
+    """Returns when, on which commit and at which load something was measured, in one line."""
+    load = ", ".join(f"{x:.1f}" for x in os.getloadavg())
+    commit, _, dirty = str(versions()["commit"]).partition("-")
+    commit = f"{commit[:12]}{dirty and '-dirty'}"
+    return f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC, commit {commit}, load {load}"
+
+
 def spread(values: list[float], digits: int = 0) -> str:
     """Returns median and range: ``123 (100 to 130)``."""
     middle, low, high = statistics.median(values), min(values), max(values)

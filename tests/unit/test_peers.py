@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks import report
 from benchmarks.throughput.peers import __main__ as peers
 from benchmarks.throughput.peers import workers
 from benchmarks.throughput.peers.libraries.turns import Turn
@@ -89,3 +90,20 @@ def test_a_mean_of_no_episodes_is_none() -> None:
     turn.begin()
     assert not turn.add(1, mean=float("nan"))
     assert turn.answer()["score"] is None
+
+
+def test_saving_one_game_keeps_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    turn = {"steps": 100, "seconds": 1.0, "score": 480.0, "reached": True}
+    result = peers.Result(size=64, began=1.0, turns=[turn], error="")
+    monkeypatch.setattr(peers, "measure", lambda *_: {peers.OURS: result})
+    monkeypatch.setattr(peers, "RESULTS", tmp_path)
+    monkeypatch.setattr(report, "RESULTS", tmp_path)
+
+    for game in ("Pong", "CartPole"):
+        monkeypatch.setattr(sys, "argv", ["peers", "--only", game, "--save"])
+        peers.main()
+
+    text = (tmp_path / "peers.md").read_text()
+    assert text.index("## CartPole") < text.index("## Pong")
+    assert text.count("Measured 20") == 2
+    assert (tmp_path / "peers.png").stat().st_size > 0

@@ -9,10 +9,14 @@ with its error. See ``settings.yaml``.
 
     python -m benchmarks.throughput.peers
     python -m benchmarks.throughput.peers --only CartPole --libraries RLlib PufferLib --rounds 1
+
+``--save`` keeps what was measured of the other games: ``benchmarks/results/peers.json`` has the
+answers of all, each game with its date and commit.
 """
 
 from __future__ import annotations
 
+import json
 import statistics
 import sys
 import time
@@ -22,7 +26,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from benchmarks.report import RESULTS, arguments, publish, spread, table
+from benchmarks.report import RESULTS, arguments, publish, run_line, spread, table
 from benchmarks.throughput.peers.picture import draw
 from benchmarks.throughput.peers.workers import HERE, MODULES, PeerError, Worker, interpreter
 
@@ -143,8 +147,10 @@ def measure(
     return results
 
 
-def report(game: str, settings: dict[str, Any], results: dict[str, Result]) -> str:
-    """Returns the section of a game."""
+def report(
+    game: str, settings: dict[str, Any], results: dict[str, Result], measured: str = ""
+) -> str:
+    """Returns the section of a game, and says when it was measured, if that is given."""
     about, rows = settings["games"][game], []
     score = about.get("score")
     for name, result in results.items():
@@ -168,7 +174,8 @@ def report(game: str, settings: dict[str, Any], results: dict[str, Result]) -> s
         )
     head = ["library", "steps/s: median (range)", f"to {OURS}", f"s to {score}" if score else ""]
     head += ["return at the end", "games", "s to begin"]
-    return f"## {game}\n\n{about['about']}.\n\n{table(head, rows)}\n"
+    about_it = f"{about['about']}.{measured and f' Measured {measured}.'}"
+    return f"## {game}\n\n{about_it}\n\n{table(head, rows)}\n"
 
 
 def _size(size: Any) -> str:
@@ -191,16 +198,41 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, help="turns of each library, instead of the game's")
     parser.add_argument("--seconds", type=float, help="most of a turn, instead of the game's")
     options = parser.parse_args()
-    text, found = "", {}
+    kept = RESULTS / "peers.json"
+    known = json.loads(kept.read_text()) if options.save and kept.exists() else {}
     for game in options.only:
         names = settings["games"][game].get("libraries", options.libraries)
-        found[game] = measure(settings, game, list(names), options.rounds, options.seconds)
-        text += report(game, settings, found[game])
+        results = measure(settings, game, list(names), options.rounds, options.seconds)
+        known[game] = {
+            "measured": run_line(),
+            "results": {name: result._asdict() for name, result in results.items()},
+        }
+        known = {name: known[name] for name in settings["games"] if name in known}
         # After each game, since all take half an hour.
-        publish("peers", "PPO beside other libraries", text, save=options.save)
+        show(known, settings, save=options.save)
         if options.save:
-            own = [name for name in found if "libraries" not in settings["games"][name]]
-            draw(RESULTS / "peers.png", {name: found[name] for name in own}, OURS)
+            kept.write_text(json.dumps(known, indent=1) + "\n")
+
+
+def show(known: dict[str, Any], settings: dict[str, Any], *, save: bool) -> None:
+    """Prints the report of what was measured; writes it, and its picture, if they are to be saved.
+
+    Args:
+        known: when each game was measured, and the fields of its results by library.
+        settings: of this benchmark.
+        save: whether to write ``peers.md`` and ``peers.png``.
+    """
+    found = {
+        game: {name: Result(**fields) for name, fields in about["results"].items()}
+        for game, about in known.items()
+    }
+    text = "".join(
+        report(game, settings, results, known[game]["measured"]) for game, results in found.items()
+    )
+    publish("peers", "PPO beside other libraries", text, save=save)
+    if save:
+        own = [name for name in found if "libraries" not in settings["games"][name]]
+        draw(RESULTS / "peers.png", {name: found[name] for name in own}, OURS)
 
 
 if __name__ == "__main__":
