@@ -159,9 +159,10 @@ class ActorCriticPolicy(NetworkOptions):
         columns = self._entries(observation_space)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            return self._kind()(columns, action_space, self)
+            return self.network_class()(columns, action_space, self)
 
-    def _kind(self) -> type[ActorCritic]:
+    def network_class(self) -> type[ActorCritic]:
+        """Returns the class of the network; a policy of your own may return a subclass."""
         from policies.actor_critic.network import ActorCritic  # noqa: PLC0415 - imports torch
 
         return ActorCritic
@@ -180,7 +181,8 @@ class QNetworkPolicy(ActorCriticPolicy):
         if self.memory != "none":
             raise ConfigError(f"q_network has no memory, got memory={self.memory}; use none")
 
-    def _kind(self) -> type[ActorCritic]:
+    def network_class(self) -> type[ActorCritic]:
+        """Returns the class of the network."""
         from policies.actor_critic.network import QNetwork  # noqa: PLC0415 - imports torch
 
         return QNetwork

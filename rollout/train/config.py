@@ -92,6 +92,22 @@ class CheckpointConfig(SaveConfig):
     )
 
 
+class CurriculumConfig(Section):
+    """Which training state an episode starts from."""
+
+    sampler: Literal["cycle", "score"] = key(
+        "cycle",
+        "cycle plays the states in turn; score plays those more often in which the values were "
+        "most wrong: prioritized level replay (Jiang et al., 2021).",
+    )
+    temperature: float = key(
+        0.1, "Of the ranks of scores; small values prefer the highest scores.", gt=0
+    )
+    staleness: float = key(
+        0.1, "Weight of states that were not played for long, beside that of scores.", ge=0, le=1
+    )
+
+
 class EpisodesConfig(Section):
     """Recording of every episode that ended."""
 
@@ -161,6 +177,7 @@ class TrainConfig(GameConfig):
         "The policy to train; actor_critic and its options.",
     )
     state_set: StateSetConfig = key(StateSetConfig, "Which states episodes start from.")
+    curriculum: CurriculumConfig = key(CurriculumConfig, "Which of them an episode starts from.")
     env_steps: int = key(..., "Steps to train for.", unit="steps of single slots", gt=0)
     runners: int = key(
         0, "Actors that play; 0 plays in the trainer's process.", unit="actors", ge=0

@@ -17,6 +17,7 @@ from rollout.tasks import bridge_and_task
 from rollout.train.callbacks import load_callbacks
 from rollout.train.checkpoint import Checkpoint, find_checkpoint
 from rollout.train.config import TrainConfig
+from rollout.train.curriculum import NEEDS, ScoredSchedule
 from rollout.train.episodes import chosen_signals
 from rollout.train.network import TrainableRecipe
 from rollout.train.reading import decided
@@ -88,6 +89,13 @@ class TrainPlan(GamePlan):
                 f"{config.policy.name} records {', '.join(policy.extras) or 'nothing'} beside its "
                 f"actions; use actor_critic, or a policy that records it"
             )
+        if config.curriculum.sampler == "score" and not all(
+            hasattr(algorithm, name) for name in NEEDS
+        ):
+            raise ConfigError(
+                f"curriculum.sampler=score needs an algorithm that learns values while it plays, "
+                f"and {config.algorithm.name} does not; use ppo or appo, or sampler=cycle"
+            )
         if isinstance(algorithm, ChecksFit):
             network = recipe.network(spec.observation_space, spec.action_space, seed=config.seed)
             algorithm.check_fit(network, spec)
@@ -139,21 +147,30 @@ class TrainPlan(GamePlan):
 
     def sampler(self, number: int) -> Sampler:
         """Returns the sampler of a runner, which plays its share of the episodes."""
-        c = self.config
-        schedule = Schedule(
-            self.states,
-            seed=c.seed,
-            episodes=None,
-            stride=max(1, c.runners),
-            offset=number,
-        )
         return Sampler(
             self.hosting(),
-            schedule,
+            self._schedule(number),
             self.algorithm,
             self.reads,
             number=number,
             signals=self.signals,
+        )
+
+    def _schedule(self, number: int) -> Schedule:
+        """Returns the share of a runner of the episodes."""
+        c, stride = self.config, max(1, self.config.runners)
+        if c.curriculum.sampler == "cycle":
+            return Schedule(self.states, seed=c.seed, episodes=None, stride=stride, offset=number)
+        algorithm: Any = self.algorithm
+        return ScoredSchedule(
+            self.states,
+            seed=c.seed,
+            temperature=c.curriculum.temperature,
+            staleness=c.curriculum.staleness,
+            gamma=algorithm.gamma,
+            lambda_=algorithm.gae_lambda,
+            stride=stride,
+            offset=number,
         )
 
 

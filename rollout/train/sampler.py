@@ -14,6 +14,7 @@ from rollout.host.instances import Event
 from rollout.host.processes import owned_workdir, remove_workdir, sweep_orphans
 from rollout.host.schedule import Ledger, Schedule
 from rollout.observe.hosts import HostFigures
+from rollout.train.curriculum import ScoredSchedule
 from rollout.train.episodes import Signals, last_signals
 
 
@@ -177,6 +178,10 @@ class Sampler:
                     reads=self._reads,
                     steps=self._plan.play.steps,
                 )
+            if isinstance(self.schedule, ScoredSchedule):
+                self.schedule.learn(fragment, sample.batch, sample.results)
+        if isinstance(self.schedule, ScoredSchedule):
+            self.schedule.forget(fragment.losses)
         return sample
 
     @property

@@ -7,7 +7,8 @@ import json
 import logging
 import os
 import re
-from collections.abc import Mapping
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from rollout.cli import Session
@@ -20,7 +21,7 @@ from rollout.observe.progress import Progress, share
 from rollout.observe.run_files import SUMMARY, read_about, read_json
 from rollout.signals import Stop
 from rollout.train.plan import TrainPlan
-from rollout.train.search_config import SearchConfig, drawn, ends_of
+from rollout.train.search_config import SEED, SearchConfig, drawn, ends_of
 from rollout.train.train import train
 
 log = logging.getLogger(__name__)
@@ -76,6 +77,9 @@ class _Search:
         """Writes ``summary.json``; returns a sentence on the best trial."""
         c, trials = self._config, self._trials
         best = next((trial for trial in trials if trial[SCORE] is not None), None)
+        settings = by_setting(trials, c.mode) if SEED in c.space else []
+        if settings and settings[0][SCORE] is not None:
+            best = settings[0]
         self._job.write_summary(
             status,
             protocol={
@@ -86,12 +90,54 @@ class _Search:
                 "asha": None if c.asha is None else c.asha.model_dump(),
                 "env_steps": c.train.env_steps,
             },
-            results={"best": best, "trials": trials} if trials else {},
+            results={
+                "best": best,
+                **({"settings": settings} if settings else {}),
+                "trials": trials,
+            }
+            if trials
+            else {},
         )
         if best is None:
             return f"{len(trials)} trials"
         found = f"best: {_name(best['point'])} with {c.optimized} {best[SCORE]:.4g}"
         return f"{len(trials)} trials, {found},"
+
+
+def by_setting(trials: Sequence[Mapping[str, Any]], mode: str) -> list[dict[str, Any]]:
+    """Returns the mean score of each setting over its seeds, the best first.
+
+    Args:
+        trials: results of trials, whose points have a seed.
+        mode: whether the highest ("max") or the lowest score is the best.
+
+    Returns:
+        for each setting ``point`` (without the seed), ``score`` (the mean, None where a seed has no
+        score), ``low`` and ``high`` (the least and the largest score), ``seeds`` (those with one).
+    """
+    groups: dict[str, list[Mapping[str, Any]]] = {}
+    for trial in trials:
+        point = {name: value for name, value in trial["point"].items() if name != SEED}
+        groups.setdefault(json.dumps(point, sort_keys=True), []).append(trial)
+    rows: list[dict[str, Any]] = []
+    for setting, members in groups.items():
+        scores = [trial[SCORE] for trial in members if trial[SCORE] is not None]
+        whole = len(scores) == len(members)
+        rows.append(
+            {
+                "point": json.loads(setting),
+                SCORE: statistics.fmean(scores) if whole else None,
+                "low": min(scores, default=None),
+                "high": max(scores, default=None),
+                "seeds": sorted(t["point"][SEED] for t in members if t[SCORE] is not None),
+            }
+        )
+    return _best_first(rows, mode)
+
+
+def _best_first(rows: Iterable[dict[str, Any]], mode: str) -> list[dict[str, Any]]:
+    sign = -1.0 if mode == "max" else 1.0
+    return sorted(rows, key=lambda row: (row[SCORE] is None, sign * (row[SCORE] or 0.0)))
 
 
 def _bundles(plan: TrainPlan) -> list[dict[str, float]]:
@@ -145,7 +191,10 @@ def _fit(
             scheduler=scheduler,
             # Of this generator, Tune ignores max_concurrent_trials.
             search_alg=BasicVariantGenerator(
-                max_concurrent=config.parallel or 0, random_state=config.seed
+                max_concurrent=config.parallel or 0,
+                random_state=config.seed,
+                # All seeds of a setting have the same drawn values.
+                constant_grid_search=SEED in config.space,
             ),
         ),
         run_config=tune.RunConfig(
@@ -158,9 +207,7 @@ def _fit(
     )
     logging.getLogger("ray.tune.analysis.experiment_analysis").addFilter(_is_needed)
     results = tuner.fit()
-    sign = -1.0 if config.mode == "max" else 1.0
-    trials = [_row(config, result) for result in results]
-    return sorted(trials, key=lambda t: (t[SCORE] is None, sign * (t[SCORE] or 0.0)))
+    return _best_first((_row(config, result) for result in results), config.mode)
 
 
 def _is_needed(record: logging.LogRecord) -> bool:

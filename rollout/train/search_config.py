@@ -23,6 +23,9 @@ from rollout.configuration.document import Document
 from rollout.errors import ConfigError, UnknownNameError
 from rollout.train.config import TrainConfig
 
+SEED = "seed"
+"""The key of ``train`` over whose values scores are averaged, if it is searched."""
+
 _OWN = ("output", "ray", "wandb", "log")
 
 RANGES = {
@@ -81,7 +84,8 @@ class SearchConfig(RunConfig):
     space: dict[str, Any] = key(
         ...,
         "Keys of train, dotted, each with a list of values that are all tried, or one of "
-        f"{{{', '.join(f'{name}: [...]' for name in RANGES)}}}.",
+        f"{{{', '.join(f'{name}: [...]' for name in RANGES)}}}. A list of seeds compares the other "
+        "keys by their means over them.",
     )
     samples: int = key(1, "Random samples for each combination of lists.", gt=0)
     metric: str | None = key(
@@ -120,6 +124,14 @@ class SearchConfig(RunConfig):
                 except ConfigError as error:
                     raise ValueError(f"space: {error}") from error
         steps, asha = self.train.env_steps, self.asha
+        kind, seeds = drawn(self.space.get(SEED, []))
+        if kind == "grid" and len(set(seeds)) < len(seeds):
+            raise ValueError(f"space.seed={seeds}: a seed is given twice; remove one")
+        if asha is not None and SEED in self.space:
+            raise ValueError(
+                "asha ends trials early, and the mean over the seeds of space needs all of them at "
+                "the same steps; leave asha or space.seed out"
+            )
         if asha is not None and asha.grace_steps >= steps:
             raise ValueError(
                 f"asha.grace_steps={asha.grace_steps} is not below train.env_steps={steps}: no "

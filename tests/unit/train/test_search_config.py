@@ -7,7 +7,7 @@ import pytest
 
 from rollout.config import make_config
 from rollout.errors import ConfigError
-from rollout.train.search import _TrialProgress
+from rollout.train.search import _TrialProgress, by_setting
 from rollout.train.search_config import SearchConfig
 
 pytestmark = pytest.mark.heavy
@@ -41,6 +41,8 @@ def made(**changes):
         ({"train": {**BASE["train"], "output": "runs/x"}}, "output: set by the search"),
         ({"mode": "most"}, "mode"),
         ({"samples": 0}, "samples"),
+        ({"space": {"seed": [1, 2, 1]}}, "a seed is given twice"),
+        ({"space": {"seed": [1, 2]}, "asha": {"grace_steps": 100}}, "asha ends trials early"),
     ],
 )
 def test_wrong_searches_are_refused(changes, said):
@@ -99,3 +101,20 @@ def test_a_trial_that_is_ended_before_it_began_has_none(tmp_path):
     trial = SimpleNamespace(trial_id="abc_00003", config={"algorithm.lr": 1e-4}, last_result=None)
     _TrialProgress(config, anything, anything).on_trial_complete(0, [trial], trial)
     assert not (tmp_path / "trials").exists()
+
+
+def test_settings_are_compared_by_their_means_over_seeds():
+    trials = [
+        {"point": {"algorithm.lr": lr, "seed": seed}, "score": score}
+        for lr, seed, score in [
+            (1e-3, 0, 5.0), (1e-3, 1, 1.0), (1e-4, 0, 4.0), (1e-4, 1, 3.0), (1e-5, 0, 9.0),
+            (1e-5, 1, None),
+        ]
+    ]  # fmt: skip
+    best, second, last = by_setting(trials, "max")
+    assert best == {
+        "point": {"algorithm.lr": 1e-4}, "score": 3.5, "low": 3.0, "high": 4.0, "seeds": [0, 1]
+    }  # fmt: skip
+    assert second["point"] == {"algorithm.lr": 1e-3}
+    assert (last["score"], last["seeds"]) == (None, [0])  # a seed failed: there is no mean
+    assert by_setting(trials, "min")[0]["point"] == {"algorithm.lr": 1e-3}
