@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import logging
 import signal
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,6 +31,7 @@ from rollout.errors import (
     is_disk_full,
     no_exit,
 )
+from rollout.estimate import Estimate
 from rollout.named_code import search_current_folder
 from rollout.observe.logs import set_up_logging
 from rollout.signals import Stop, Stopped, say, stopped, tell
@@ -54,11 +56,14 @@ class Session:
         resume: continue the run in the output directory.
         stop: tells when to stop.
         wait_s: longest wait for another process that works in the output directory, in seconds.
+        estimate: if given, the job plays the first episode of each of its parts only, tells it what
+            they cost and returns a sentence.
     """
 
     resume: bool
     stop: Stop
     wait_s: float = 0.0
+    estimate: Estimate | None = None
 
 
 class _Parser(argparse.ArgumentParser):
@@ -113,7 +118,12 @@ def main(
     with Stop() as stop:
         try:
             with no_exit(OTHER_CODE):
-                missing = function(config, Session(arguments.resume, stop))
+                if getattr(arguments, "estimate", False) and not _estimated(
+                    function, config, arguments.resume, stop
+                ):
+                    return DONE
+                going_on = arguments.resume or getattr(arguments, "estimate", False)
+                missing = function(config, Session(going_on, stop))
         except (Exception, KeyboardInterrupt, SystemExit) as error:
             status = _status(error, stop)
             if status is None:
@@ -122,6 +132,25 @@ def main(
     if missing is not None:
         return _say(ENDED_SHORT, f"ended short: {' '.join(missing.split())}")
     return DONE
+
+
+def _estimated(
+    function: Callable[[M, Session], str | None], config: M, resume: bool, stop: Stop
+) -> bool:
+    """Prints what the calls of a job will cost; returns whether to go on with the whole job."""
+    estimate = Estimate()
+    missing = function(config, Session(resume, stop, estimate=estimate))
+    if not estimate.parts:  # nothing was left to play, or it ended before it could be estimated
+        tell(missing or "nothing is left to do")
+        return False
+    tell(
+        f"\n{estimate.text()}\nThe played episodes are part of the run; --resume plays the others."
+    )
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        return False
+    tell("Play the others now? [y/N] ", end="")
+    sys.stdout.flush()
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
 def _status(error: BaseException, stop: Stop) -> int | None:
@@ -159,6 +188,13 @@ def _parser(model: type[BaseModel], description: str) -> _Parser:
             "--player", metavar="RUN_DIR", help="evaluates this training run, on its own game"
         )
     parser.add_argument("--resume", action="store_true", help="continue with the run in the output")
+    if getattr(model, "estimates", False):
+        parser.add_argument(
+            "--estimate",
+            action="store_true",
+            help="play the first episode of each part, and tell the calls of models, tokens and "
+            "dollars of the whole run",
+        )
     parser.add_argument(
         "-h",
         "--help",

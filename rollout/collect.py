@@ -13,12 +13,15 @@ results.
 from __future__ import annotations
 
 import logging
+import math
+import statistics
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rollout.api import (
     Bridge,
     ColumnSpec,
+    EpisodeResult,
     Fragment,
     PolicyRecipe,
     StateSet,
@@ -29,10 +32,12 @@ from rollout.api import (
 from rollout.cli import Session
 from rollout.config import CollectConfig
 from rollout.data import Dataset, DatasetWriter, EpisodeRef, Manifest, describe_dataset
+from rollout.data.calls import usage_of
 from rollout.data.quotas import QuotaRecorder, Quotas, read_dropped
 from rollout.data.sizes import SizeEstimate, in_units
 from rollout.data.uploading import Uploader
 from rollout.errors import ConfigError
+from rollout.estimate import Estimate
 from rollout.host import PlayOptions
 from rollout.host.fleets import Fleet, TuningHints, check_inference, open_fleet
 from rollout.host.hosting import HostPlan
@@ -172,7 +177,7 @@ def collect(
             if address := config.recording.upload:
                 uploader = job.stack.enter_context(Uploader(recorder.layout, address))
                 recorder.rolled = uploader.wake
-        collection = _Collection(plan, job, recorder, size, uploader)
+        collection = _Collection(plan, job, recorder, size, uploader, session.estimate)
         if collection.full() or collection.done:
             missing = collection.missing()
             state = collection.conclude("ended short" if missing else "done")
@@ -181,8 +186,11 @@ def collect(
         job.lineage.add("used", plan.policy)
         job.report(mirrored={})
         with job.ray() as stack:
+            hosting = plan.hosting()
+            if session.estimate is not None:
+                hosting = replace(hosting, instances=1)  # for its one episode
             opening = open_fleet(
-                plan.hosting(),
+                hosting,
                 actors=config.actors,
                 inference=config.inference,
                 folder=job.run.path,
@@ -202,9 +210,11 @@ class _Collection:
         recorder: DatasetWriter | None,
         size: SizeEstimate | None,
         uploader: Uploader | None,
+        estimate: Estimate | None,
     ) -> None:
         self._plan, self._job, self._recorder, self._size = plan, job, recorder, size
-        self._uploader = uploader
+        self._uploader, self._estimate = uploader, estimate
+        self._played: list[EpisodeResult] = []  # of this session, for an estimate
         self._full: str | None = None
         config = plan.config
         self._quotas = Quotas(config.quotas)
@@ -235,7 +245,7 @@ class _Collection:
         self._schedule = Schedule(
             plan.states,
             seed=config.seed,
-            episodes=config.episodes,
+            episodes=config.episodes if estimate is None else number,  # its first one alone
             finished=finished,
             attempts=attempts,
             stride=parts,
@@ -293,13 +303,36 @@ class _Collection:
             observers.insert(0, (self._keep or self._recorder).append)
         if watch is not None:
             observers.append(watch)
+        if self._estimate is not None:
+            observers.append(lambda fragment: self._played.extend(fragment.results))
         with stop.deferred():
             for fragment in fleet.play(self._schedule):
                 for observe in observers:
                     observe(fragment)
                 if self.done or self.full() or stop.requested:
                     break
-        return self.missing(len(fleet.news.abandoned))
+        missing = self.missing(len(fleet.news.abandoned))
+        return missing if self._estimate is None else self._estimated(self._estimate) or missing
+
+    def _estimated(self, estimate: Estimate) -> str:
+        """Tells what the played episodes cost; returns a sentence, empty if there are none."""
+        c, played = self._plan.config, [r for r in self._played if r.end != "lost"]
+        usages, lengths = [r.usage for r in played], [r.length for r in played]
+        if self._recorder is not None:  # all sessions of the run
+            self._recorder.close()
+            with Dataset(self._job.run.dataset) as dataset:
+                refs = dataset.episodes()
+                usages = [usage_of(dataset, ref) for ref in refs]
+                lengths = [ref.length for ref in refs]
+        if not lengths:
+            return ""
+        whole = [c.own_episodes, c.env_steps and math.ceil(c.env_steps / statistics.fmean(lengths))]
+        estimate.add(
+            f"{c.policy.name} on {self._plan.task.name}",
+            usages,
+            min(n for n in whole if n is not None),
+        )
+        return f"the other episodes were not played, only an estimate was asked for. {self._state}"
 
     def missing(self, abandoned: int = 0) -> str | None:
         """Ends the recording, and returns a sentence on what is missing, if anything is.

@@ -168,6 +168,7 @@ class RunConfig(Section):
         chosen: keys whose null leaves the choice to the program; a resumed run keeps its own.
         derives: keys, each with the keys or sections whose values it may decide.
         addresses: keys whose values may be addresses of stores; others are paths or names.
+        estimates: whether the job can tell what its calls of models will cost, by ``--estimate``.
     """
 
     may_change: ClassVar[tuple[str, ...]] = ("output", "host", "ray", "wandb", "log")
@@ -175,6 +176,7 @@ class RunConfig(Section):
     chosen: ClassVar[tuple[str, ...]] = ()
     derives: ClassVar[Mapping[str, tuple[str, ...]]] = {"task": ("bridge",)}
     addresses: ClassVar[tuple[str, ...]] = ()
+    estimates: ClassVar[bool] = False
 
     output: Directory = key(
         ..., "Run directory; relative to GAMUT_RUNS_DIR if set, else to the current directory."
@@ -245,6 +247,7 @@ class CollectConfig(FleetConfig):
     )
     may_grow: ClassVar[tuple[str, ...]] = ("episodes", "env_steps")
     addresses: ClassVar[tuple[str, ...]] = ("recording.upload",)
+    estimates: ClassVar[bool] = True
 
     policy: PolicyConfig = key(..., "The policy.")
     state_set: StateSetConfig = key(StateSetConfig, "Which states episodes start from.")

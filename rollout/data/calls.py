@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from rollout.api import CALLS, Call, Fragment, Outcome, Usage, option, read_calls
+from rollout.api import CALLS, NO_USAGE, Call, Fragment, Outcome, Usage, option, read_calls
 from rollout.data.reader import Dataset
 from rollout.data.refs import EpisodeRef
 from rollout.data.schema import EXTRA, column_name
@@ -70,6 +70,13 @@ def calls_of_episode(dataset: Dataset, ref: EpisodeRef) -> Iterator[tuple[int, C
         for offset, calls in enumerate(window.columns[COLUMN]):
             for call in read_calls(calls):
                 yield window.start + offset, call
+
+
+def usage_of(dataset: Dataset, ref: EpisodeRef) -> Usage:
+    """Returns what the calls of an episode cost; nothing if its policy calls no model."""
+    if COLUMN not in dataset.columns:
+        return NO_USAGE
+    return Usage.of(call for _, call in calls_of_episode(dataset, ref))
 
 
 def _require_calls(dataset: Dataset) -> None:

@@ -102,6 +102,7 @@ class EvaluateConfig(FleetConfig, ScoringConfig):
         *(f"players.*.{name}" for name in OF_MODELS),
     )
     may_grow: ClassVar[tuple[str, ...]] = ("episodes_per_state",)
+    estimates: ClassVar[bool] = True
     derives: ClassVar[Mapping[str, tuple[str, ...]]] = {
         **FleetConfig.derives,
         "player": ("bridge", "task", "players", "sets"),

@@ -115,13 +115,21 @@ class Scoreboard:
         legs: the legs to play.
         task: the task.
         journal: file of the results; None keeps them in memory only.
+        only: numbers of the episodes to play; None for all.
 
     Raises:
         DatasetError: the journal contains results of other states or seeds.
     """
 
-    def __init__(self, legs: Legs, task: Task, journal: Journal | None = None) -> None:
-        self.legs = legs
+    def __init__(
+        self,
+        legs: Legs,
+        task: Task,
+        journal: Journal | None = None,
+        *,
+        only: Collection[int] | None = None,
+    ) -> None:
+        self.legs, self._only = legs, only
         self._decides = decides(task)
         self._journal = journal
         self._entries: dict[int, Entry] = {}
@@ -174,8 +182,19 @@ class Scoreboard:
         Args:
             look: reports the episodes that were given up since.
         """
-        self._schedule = LegSchedule(self.legs, self.finished, trials=self._trials, look=look)
+        self._schedule = LegSchedule(
+            self.legs, self.finished, trials=self._trials, look=look, only=self._only
+        )
         return self._schedule
+
+    def usages(self, leg: Leg) -> list[Usage]:
+        """Returns what the calls of each episode of a leg cost that has a result."""
+        mine = (self._entries[number] for number in self.finished)
+        return [
+            Usage(**{name: getattr(entry, name) for name in USAGE})
+            for entry in mine
+            if (entry.player, entry.set, entry.actions) == (leg.player, leg.set_name, leg.actions)
+        ]
 
     def start(self, episode: int) -> Start:
         """Returns the start of an episode, with the earlier results that its player sees."""
@@ -330,6 +349,7 @@ class LegSchedule(Schedule):
         finished: numbers of the episodes that are already finished.
         trials: the results so far, by episode; they may be added to.
         look: called before waiting episodes are examined, to report those that were given up.
+        only: numbers of the episodes to hand out; None for all.
     """
 
     def __init__(
@@ -339,10 +359,12 @@ class LegSchedule(Schedule):
         *,
         trials: Mapping[int, Trial] = NO_TRIALS,
         look: Callable[[], None] = lambda: None,
+        only: Collection[int] | None = None,
     ) -> None:
         first = legs.legs[0].states
         super().__init__(first, seed=legs.seed, episodes=legs.episodes, finished=finished)
         self._legs, self._trials, self._look = legs, trials, look
+        self._only = None if only is None else frozenset(only)
         self._settled = set(finished)
         self._waiting: dict[int, list[int]] = {}  # by the episode that is waited for
 
@@ -368,6 +390,8 @@ class LegSchedule(Schedule):
                     self._again.append(self.start(waiting))
 
     def _due(self, episode: int) -> bool:
+        if self._only is not None and episode not in self._only:
+            return False
         for earlier in self._legs.earlier(episode):
             if earlier not in self._settled:
                 self._waiting.setdefault(earlier, []).append(episode)

@@ -38,6 +38,7 @@ class JudgeConfig(RunConfig):
         *("endpoint", "limits", "prices", "ratings", "measure"),
     )
     may_grow: ClassVar[tuple[str, ...]] = ("episodes", "pairs")
+    estimates: ClassVar[bool] = True
 
     dataset: str = key(
         ...,

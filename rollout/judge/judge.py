@@ -21,6 +21,7 @@ from rollout.cli import Session
 from rollout.data import Dataset
 from rollout.data.tables import write_table
 from rollout.errors import ConfigError, PolicyUnavailable
+from rollout.estimate import Estimate
 from rollout.files import write_atomically
 from rollout.job import Job, open_job
 from rollout.judge.config import JudgeConfig
@@ -61,6 +62,9 @@ from rollout.yaml12 import dump_yaml
 log = logging.getLogger(__name__)
 
 VERDICTS = "verdicts.parquet"
+
+VERDICTS_PART = "verdicts"
+"""Name of the verdicts in an estimate."""
 
 COLUMNS: Mapping[str, tuple[type, str]] = {
     "episode": (np.int64, "the judged episode; of a pair, the one with the smaller number"),
@@ -126,7 +130,7 @@ def judge(config: JudgeConfig, session: Session) -> str | None:
         with open_job("judge", config, session, needs_ray=False) as job:
             job.lineage.add("used", *source.datasets)
             job.report(mirrored={})
-            judging = _Judging(config, job, asked)
+            judging = _Judging(config, job, asked, session.estimate)
             return job.finish(judging.run, lambda status: judging.conclude(status, known))
 
 
@@ -253,8 +257,11 @@ class _Asked:
 class _Judging:
     """One session of a judgement."""
 
-    def __init__(self, config: JudgeConfig, job: Job, asked: _Asked) -> None:
+    def __init__(
+        self, config: JudgeConfig, job: Job, asked: _Asked, estimate: Estimate | None
+    ) -> None:
         self._config, self._job, self._asked = config, job, asked
+        self._estimate, self._usages = estimate, list[Usage]()
         self._rubric, self._pairwise = asked.rubric, config.mode == "pairwise"
         self._client = ModelClient(
             config.endpoint,
@@ -274,6 +281,9 @@ class _Judging:
         with job.stop.deferred(), ThreadPoolExecutor(self._config.endpoint.calls) as threads:
             self._take_rules()
             items = [item for item in self._asked.items if item.first.task in self._rubrics]
+            whole = len(items)
+            if self._estimate is not None:
+                items = list({item.first.task: item for item in reversed(items)}.values())
             # Frames are read here: a dataset is not for several threads.
             ahead = 2 * self._config.endpoint.calls
             for begin in range(0, len(items), ahead):
@@ -286,6 +296,9 @@ class _Judging:
                     self._lost += bool(rows) and rows[0]["code"] == "lost"
                     done += bool(rows)
                 self._show(done, len(items))
+        if self._estimate is not None and self._usages:
+            self._estimate.add(VERDICTS_PART, self._usages, whole)
+            return f"only an estimate was asked for: {done} of {whole} verdicts"
         lost = f"{self._lost} verdicts were lost; --resume asks again" if self._lost else ""
         return "; ".join(filter(None, (lost, self._left_out_text()))) or None
 
@@ -401,6 +414,7 @@ class _Judging:
                 answer = {"role": "assistant", "content": call.answer or "(nothing)"}
                 messages = [*messages, answer, {"role": "user", "content": again}]
         used = Usage.of(calls)
+        self._usages.append(used)
         about = {
             "episode": item.first.number,
             "other": -1 if item.second is None else item.second.number,

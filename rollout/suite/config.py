@@ -59,6 +59,7 @@ class SuiteConfig(HostingConfig):
         *(f"players.*.policy.{name}" for name in OF_MODELS),
     )
     derives: ClassVar[Mapping[str, tuple[str, ...]]] = {}
+    estimates: ClassVar[bool] = True
 
     bridge: BridgeConfig = key(
         ..., "The game, with the options that all players share; pictures among them."

@@ -14,7 +14,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,13 +27,14 @@ from rollout.config import CollectConfig
 from rollout.data import Dataset
 from rollout.data.tables import read_table
 from rollout.errors import ConfigError, DatasetError, GamutError, InputError
+from rollout.estimate import Estimate
 from rollout.evaluate.findings import plain
 from rollout.evaluate.scoreboard import decides
 from rollout.files import write_atomically
 from rollout.job import Job, open_job
 from rollout.judge.config import JudgeConfig
 from rollout.judge.criteria import GENERATE
-from rollout.judge.judge import VERDICTS, checked, judge, rules_of
+from rollout.judge.judge import VERDICTS, VERDICTS_PART, checked, judge, rules_of
 from rollout.judge.rubric import Rubric, load_rubric
 from rollout.observe.lineage import Results
 from rollout.observe.logs import set_up_logging
@@ -127,15 +128,15 @@ def evaluate_suite(config: SuiteConfig, session: Session) -> str | None:
     plan = SuitePlan.make(as_begun(config, resume=session.resume))
     with open_job("evaluate", plan.config, session, needs_ray=False) as job:
         job.report(mirrored={})
-        suite = _Suite(plan, job)
+        suite = _Suite(plan, job, session.estimate)
         return job.finish(suite.play, suite.conclude)
 
 
 class _Suite:
     """One session of a suite."""
 
-    def __init__(self, plan: SuitePlan, job: Job) -> None:
-        self._plan, self._job = plan, job
+    def __init__(self, plan: SuitePlan, job: Job, estimate: Estimate | None) -> None:
+        self._plan, self._job, self._estimate = plan, job, estimate
         self._missing: list[str] = []
 
     def play(self) -> str | None:
@@ -146,10 +147,23 @@ class _Suite:
             self._show(number + 1, cell.folder)
         if self._plan.judge is not None:
             self._run("judge", lambda: judge(self._plan.judge, self._session()))
+        if self._estimate is not None and self._plan.judge is not None:
+            self._scale_verdicts(self._estimate)
         return "; ".join(self._missing) or None
 
+    def _scale_verdicts(self, estimate: Estimate) -> None:
+        """Counts the verdicts on all episodes of the suite, not on those that were played."""
+        played = sum(len(part.played) for part in estimate.parts if part.name != VERDICTS_PART)
+        whole = sum(part.whole for part in estimate.parts if part.name != VERDICTS_PART)
+        estimate.parts = [
+            replace(part, whole=round(part.whole * whole / max(played, 1)))
+            if part.name == VERDICTS_PART
+            else part
+            for part in estimate.parts
+        ]
+
     def _session(self) -> Session:
-        return Session(resume=True, stop=self._job.stop)
+        return Session(resume=True, stop=self._job.stop, estimate=self._estimate)
 
     def _collect(self, config: CollectConfig) -> str | None:
         return collect(config, self._session())
