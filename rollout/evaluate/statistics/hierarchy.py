@@ -25,6 +25,7 @@ _ONE_SEED = (
     "would differ: train with at least 2 seeds, better 5"
 )
 _ONE_STATE = "one state, so nothing shows how another would differ"
+_SHARED_STATE = f"{_ONE_STATE}: evaluate on more, or say that the states are fixed"
 _NAMES = {
     "t": "t over training seeds and states",
     "percentile": "bootstrap of training seeds, states and episodes, percentile",
@@ -182,10 +183,13 @@ def jackknife(
     point = statistic(everyone)
     if seeds < 2:
         return Estimate(point, None, None, confidence, method, counts, _ONE_SEED)
+    if any(scores.shape[1] == 1 for scores in shared):
+        return Estimate(point, None, None, confidence, method, counts, _SHARED_STATE)
     left_out = np.array([statistic(np.delete(everyone, seed)) for seed in range(seeds)])
     half = half_width(
         seeds * point - (seeds - 1) * left_out, [mean(scores) for scores in shared], confidence
     )
+    method += "" if half else NO_SPREAD
     low, high = max(point - half, intervals.bounds[0]), min(point + half, intervals.bounds[1])
     return Estimate(point, low, high, confidence, method, counts)
 
@@ -202,8 +206,7 @@ def _estimate(parts: Sequence[Part], prefixes: Sequence[str], intervals: Interva
     if counts["seeds"] == 1:
         return Estimate(point, None, None, confidence, name, counts, _ONE_SEED)
     if any(p.states == "crossed" and p.scores.shape[1] == 1 for p in kept):
-        reason = f"{_ONE_STATE}: evaluate on more, or say that the states are fixed"
-        return Estimate(point, None, None, confidence, name, counts, reason)
+        return Estimate(point, None, None, confidence, name, counts, _SHARED_STATE)
     if intervals.method == "percentile":
         tail = (1 - confidence) / 2
         ends = np.quantile(resampled(kept, intervals.resamples, intervals.seed), [tail, 1 - tail])

@@ -17,6 +17,7 @@ from rollout.evaluate.statistics import (
     difference,
     gap,
     hierarchical,
+    jackknife,
     one_player,
 )
 from rollout.evaluate.statistics.components import part, resampled
@@ -433,3 +434,15 @@ def test_an_unbounded_interval_of_a_share_leaves_it():
     scores[0, :3] = 0
     assert hierarchical(scores).high > 1
     assert hierarchical(scores, Intervals(bounds=(0, 1))).high == 1
+
+
+def test_the_jackknife_has_no_interval_from_one_state_and_says_where_all_is_alike():
+    scores = np.array([[[0.2]], [[0.4]], [[0.9]]])
+    statistic = lambda seeds: float(scores[seeds].mean())  # noqa: E731
+    alone = jackknife(statistic, 3, shared=[scores])
+    assert (alone.low, alone.high) == (None, None)
+    assert "one state" in alone.refused
+    same = np.full((3, 4, 1), 0.5)
+    alike = jackknife(lambda _: 0.5, 3, shared=[same])
+    assert alike.low == alike.high == 0.5
+    assert "the spread was not measured" in alike.method
