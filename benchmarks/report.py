@@ -18,6 +18,9 @@ from rollout.run_directory import versions
 
 RESULTS = Path(__file__).resolve().parent / "results"
 
+_VERSIONS = versions()
+"""Read at the start: what a program has saved changes tracked files, and it may save again."""
+
 
 def machine() -> str:
     """Returns one line about the processor, the GPU and the load."""
@@ -53,7 +56,7 @@ def command() -> str:
 
 def header(title: str) -> str:
     """Returns the head of a report."""
-    known = ", ".join(f"{k} {v}" for k, v in versions().items() if k not in ("platform", "cpus"))
+    known = ", ".join(f"{k} {v}" for k, v in _VERSIONS.items() if k not in ("platform", "cpus"))
     return "\n".join(
         [
             f"# {title}",
@@ -70,7 +73,7 @@ def header(title: str) -> str:
 def run_line() -> str:
     """Returns when, on which commit and at which load something was measured, in one line."""
     load = ", ".join(f"{x:.1f}" for x in os.getloadavg())
-    commit, _, dirty = str(versions()["commit"]).partition("-")
+    commit, _, dirty = str(_VERSIONS["commit"]).partition("-")
     commit = f"{commit[:12]}{dirty and '-dirty'}"
     return f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC, commit {commit}, load {load}"
 
