@@ -49,7 +49,7 @@ say_cuda = plan=$$($(torch_plan)); case "$$plan" in *nvidia-cublas*) \
   echo "PyTorch comes with CUDA for this Python and machine: about 3 GB are downloaded. Ctrl-C stops it; Python 3.11 may need less.";; esac
 
 demo: say-demo $(READY) ## a generalization sweep: twelve short trainings, their report and picture in runs/hunt_sheep_demo/
-	$(BIN)/python scripts/sweep.py --config configs/sweeps/hunt_sheep_demo.yaml --resume
+	$(BIN)/gamut sweep --config configs/sweeps/hunt_sheep_demo.yaml --resume
 
 say-demo:
 	@test -f $(READY) || echo "make demo: first the set-up, 1 to 4 minutes, once;"
@@ -70,12 +70,12 @@ $(VLM): $(READY)
 	@touch $@
 
 vlm: $(VLM)     ## a small vision-language model learns from demonstrations, then by playing; runs/vlm_demo/, 15 minutes
-	$(BIN)/python scripts/collect.py --config configs/vlm/collect_babyai.yaml --resume --set output=runs/vlm_demo/demonstrations
-	$(BIN)/python scripts/train.py --config configs/vlm/sft_minigrid.yaml --resume --set output=runs/vlm_demo/sft \
+	$(BIN)/gamut collect --config configs/vlm/collect_babyai.yaml --resume --set output=runs/vlm_demo/demonstrations
+	$(BIN)/gamut train --config configs/vlm/sft_minigrid.yaml --resume --set output=runs/vlm_demo/sft \
 	  dataset=runs/vlm_demo/demonstrations learners.threads=0
-	$(BIN)/python scripts/train.py --config configs/vlm/grpo_minigrid.yaml --resume --set output=runs/vlm_demo/grpo \
+	$(BIN)/gamut train --config configs/vlm/grpo_minigrid.yaml --resume --set output=runs/vlm_demo/grpo \
 	  policy.local.model=runs/vlm_demo/sft updates=10 learners.threads=0
-	$(BIN)/python scripts/evaluate.py --config configs/vlm/evaluate_minigrid.yaml --resume --set output=runs/vlm_demo/evaluation \
+	$(BIN)/gamut evaluate --config configs/vlm/evaluate_minigrid.yaml --resume --set output=runs/vlm_demo/evaluation \
 	  players.sft.path=runs/vlm_demo/sft players.grpo.path=runs/vlm_demo/grpo
 
 $(MINEFLAYER): $(READY)

@@ -155,3 +155,9 @@ def test_every_page_is_in_the_table_of_contents():
         for p in (ROOT / "docs").rglob("*.md")
     }
     assert sorted(listed) == sorted(pages - {"index"})
+
+
+def test_there_is_one_quick_start():
+    texts = [(ROOT / page).read_text() for page in ("README.md", "docs/index.md")]
+    first, second = (re.search(r"```\nmake setup\n.*?```", text, re.DOTALL)[0] for text in texts)
+    assert first == second

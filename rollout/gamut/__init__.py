@@ -6,7 +6,8 @@
     run.metrics                     # a list of rows
     action, memory = gamut.load(run).predict(observation)
 
-Each function does what the command of its name does. See docs/python.md.
+Each function does what the command of its name does. See docs/python.md, which also says what else
+is public: the commands, and a few modules of ``rollout``.
 """
 
 from rollout.errors import GamutError, InputError

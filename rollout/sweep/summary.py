@@ -208,7 +208,7 @@ def _command(output: Path) -> str:
     given = [argument for argument in sys.argv[1:] if argument != "--resume"]
     if script.name not in {"sweep.py", "gamut sweep"} or not given:
         given = ["--config", str(output / "config.yaml")]
-    return shlex.join([".venv/bin/python", "scripts/sweep.py", *given])
+    return shlex.join(["gamut", "sweep", *given])
 
 
 def _protocol(

@@ -1,4 +1,4 @@
-"""``scripts/sweep.py`` on Ray: whatever dies, what is done is kept and the rest is done again."""
+"""``gamut sweep`` on Ray: whatever dies, what is done is kept and the rest is done again."""
 
 import json
 import os

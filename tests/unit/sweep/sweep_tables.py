@@ -136,7 +136,7 @@ def report_of(table, **changes):
         "runs": [run_info(*key, episodes) for key in dict.fromkeys(keys)],
         "protocol": {"bridge": "blockworld 1.0", "budget": 500_000, "sizes": [16, 1024]},
         "versions": {"python": "3.11", "cpus": 2},
-        "command": "scripts/sweep.py --config configs/sweeps/x.yaml",
+        "command": "gamut sweep --config configs/sweeps/x.yaml",
         "arms": {"random": "nested random subsets", "prefix": "the first values of each factor"},
         "sets": [("test", 512, "testdigest", ())],
     }

@@ -281,7 +281,7 @@ def test_protocol_sets_versions_videos_and_command_are_there(tmp_path):
     assert rows_of(section(text, "Sets of states"))[0]["digest"] == "`testdigest`"
     assert rows_of(section(text, "Machine of this report"))[1] == {"what": "cpus", "version": "2"}
     assert section(text, "Videos") == "- [the best](videos/best.mp4)"
-    assert "scripts/sweep.py --config" in section(text, "How to repeat it")
+    assert "gamut sweep --config" in section(text, "How to repeat it")
     runs = rows_of(section(text, "Training runs"))
     assert len(runs) == 12
     assert runs[1]["digest of the set"] == "`random16digest1`"

@@ -1,4 +1,4 @@
-"""``scripts/sweep.py`` without Ray and without learning: what is run, kept and told."""
+"""``gamut sweep`` without Ray and without learning: what is run, kept and told."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Wrong input of ``scripts/sweep.py``: status 2 before anything is launched, both sides named."""
+"""Wrong input of ``gamut sweep``: status 2 before anything is launched, both sides named."""
 
 from functools import partial
 
