@@ -118,12 +118,10 @@ def main(
     with Stop() as stop:
         try:
             with no_exit(OTHER_CODE):
-                if getattr(arguments, "estimate", False) and not _estimated(
-                    function, config, arguments.resume, stop
-                ):
+                resume, asked = arguments.resume, getattr(arguments, "estimate", False)
+                if asked and not _estimated(function, config, resume, stop):
                     return DONE
-                going_on = arguments.resume or getattr(arguments, "estimate", False)
-                missing = function(config, Session(going_on, stop))
+                missing = function(config, Session(resume or asked, stop))
         except (Exception, KeyboardInterrupt, SystemExit) as error:
             status = _status(error, stop)
             if status is None:

@@ -89,13 +89,7 @@ class TrainPlan(GamePlan):
                 f"{config.policy.name} records {', '.join(policy.extras) or 'nothing'} beside its "
                 f"actions; use actor_critic, or a policy that records it"
             )
-        if config.curriculum.sampler == "score" and not all(
-            hasattr(algorithm, name) for name in NEEDS
-        ):
-            raise ConfigError(
-                f"curriculum.sampler=score needs an algorithm that learns values while it plays, "
-                f"and {config.algorithm.name} does not; use ppo or appo, or sampler=cycle"
-            )
+        _check_curriculum(config, algorithm)
         if isinstance(algorithm, ChecksFit):
             network = recipe.network(spec.observation_space, spec.action_space, seed=config.seed)
             algorithm.check_fit(network, spec)
@@ -171,6 +165,15 @@ class TrainPlan(GamePlan):
             lambda_=algorithm.gae_lambda,
             stride=stride,
             offset=number,
+        )
+
+
+def _check_curriculum(config: TrainConfig, algorithm: Algorithm) -> None:
+    """Checks that states can be scored, if they are to be."""
+    if config.curriculum.sampler == "score" and not all(hasattr(algorithm, n) for n in NEEDS):
+        raise ConfigError(
+            f"curriculum.sampler=score needs an algorithm that learns values while it plays, and "
+            f"{config.algorithm.name} does not; use ppo or appo, or sampler=cycle"
         )
 
 
