@@ -23,7 +23,7 @@ from rollout.api import (
     option,
     sample,
 )
-from rollout.api.types import Array
+from rollout.api.masks import draw_legal
 from rollout.errors import ConfigError, SpaceError
 
 BLOCK_BYTES = 2**18  # rows per draw: enough to make the cost of a draw negligible
@@ -61,7 +61,10 @@ class Random:
     extras: Mapping[str, ColumnSpec] = {}
 
     def __init__(
-        self, space: spaces.Dict, rng: np.random.Generator, masks: Sequence[str] = ()
+        self,
+        space: spaces.Dict,
+        rng: np.random.Generator,
+        masks: Sequence[str] = (),
     ) -> None:
         self._space, self._rng, self._masks = space, rng, masks
         self._rows = _block_rows(space)
@@ -101,15 +104,9 @@ class Random:
         actions = {name: column[begin:end] for name, column in self._block.items()}
         for mask in self._masks:
             name = mask.removeprefix(MASK)
-            actions[name] = self._legal(observations[mask].astype(bool), actions[name])
+            leaf = self._space.spaces[name]
+            actions[name] = draw_legal(leaf, observations[mask], self._rng)
         return Decision(actions)
-
-    def _legal(self, legal: Array, drawn: Array) -> Array:
-        """Returns a legal value for each row, and the drawn one where nothing is legal."""
-        count = legal.sum(1)
-        number = np.floor(self._rng.random(len(legal)) * count)
-        chosen = (legal.cumsum(1) > number[:, None]).argmax(1)
-        return np.where(count > 0, chosen, drawn).astype(drawn.dtype)
 
     def _draw(self, batch: int) -> None:
         """Draws a new block of at least ``batch`` rows, beginning with the rest of the old one.

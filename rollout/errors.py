@@ -175,6 +175,10 @@ class PluginError(GamutError):
     logged = False
 
 
+class NothingLegalError(PluginError):
+    """A mask of a game allows no action in a slot that plays; the run ends, everything is saved."""
+
+
 class BudgetExhausted(GamutError):  # noqa: N818 - reads as what happened
     """A slot failed more often than its restart budget allows; exit status 3."""
 

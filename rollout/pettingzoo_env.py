@@ -36,6 +36,7 @@ from rollout.api import (
     details_for_policies,
 )
 from rollout.api.fragment import End
+from rollout.api.masks import masks_of, sample_mask
 from rollout.errors import ConfigError, GameError, OutOfTurnError, SpaceError, UnknownNameError
 from rollout.host.processes import owned_workdir, remove_workdir
 from rollout.host.referee import Referee
@@ -55,7 +56,8 @@ class ParallelWorld(ParallelEnv):  # type: ignore[misc] # an optional dependency
     wrapped in a ``Dict``, as in ``RemoteVectorEnv``. Rewards are those of the task's evaluator.
 
     ``infos[agent]`` contains ``outcome`` and ``progress`` of the evaluator, ``details`` if the game
-    has observations without a fixed shape, and after a reset ``state`` and ``seed``.
+    has observations without a fixed shape, ``action_mask`` if it has masks, for
+    ``action_space(agent).sample``, and after a reset ``state`` and ``seed``.
 
     Args:
         bridge: recipe of the game.
@@ -92,6 +94,7 @@ class ParallelWorld(ParallelEnv):  # type: ignore[misc] # an optional dependency
         self.possible_agents = _names(bridge, width)
         self.agents: list[str] = []
         self.task, self._bridge, self._spec = task, bridge, spec
+        self._masked = bool(masks_of(spec.observation_space, spec.action_space))
         self._width = len(self.possible_agents)
         self._slots = {name: slot for slot, name in enumerate(self.possible_agents)}
         # Copies: seeding or sampling a space must not affect other instances.
@@ -263,12 +266,15 @@ class ParallelWorld(ParallelEnv):  # type: ignore[misc] # an optional dependency
 
     def _infos(self, agents: Sequence[str]) -> dict[str, dict[str, Any]]:
         assert self._frame is not None
+        infos: dict[str, dict[str, Any]] = {name: {} for name in agents}
         details = self._frame.details
-        if details is None:
-            return {name: {} for name in agents}
-        return {
-            name: {"details": details_for_policies(details[self._slots[name]])} for name in agents
-        }
+        for name in agents:
+            if details is not None:
+                infos[name]["details"] = details_for_policies(details[self._slots[name]])
+        for name in agents if self._masked else ():
+            row = {key: array[self._slots[name]] for key, array in self._frame.observations.items()}
+            infos[name]["action_mask"] = bare(sample_mask(self._spec.action_space, row))
+        return infos
 
     def _require(self, agent: str) -> None:
         if agent not in self._slots:

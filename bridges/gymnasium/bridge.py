@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -27,6 +27,7 @@ from bridges.gymnasium.making import (
     seed_space,
     version_of,
 )
+from bridges.gymnasium.masks import SOURCES, Source, with_masks
 from bridges.gymnasium.vector import FEWEST, VectorInstance, limit_of, make_vector
 from rollout.api import (
     ACTION,
@@ -78,6 +79,12 @@ class GymnasiumBridge:
         (),
         "numbers in a step's info that become signals; nested keys are joined with slashes; "
         "NaN in steps without them",
+    )
+    masks: Source = option(
+        "auto",
+        "where the game has the mask of its legal actions: in the observation action_mask, in the "
+        "method action_masks(), in info[action_mask]; auto takes the first two where there are any",
+        choices=SOURCES,
     )
     render: bool = option(False, "whether to observe the rendered image, as column render")
     check_bounds: bool = option(
@@ -188,7 +195,7 @@ class GymnasiumBridge:
     def _launch_vector(self, seen: Probe, width: int) -> Instance:
         registered = find(self.id, self.imports)
         try:
-            env = make_vector(registered, self.kwargs, width)
+            env = make_vector(registered, self.kwargs, width, self.masks)
         except (Exception, SystemExit) as error:
             raise_signal(error)
             raise GameStartError(
@@ -207,15 +214,29 @@ class GymnasiumBridge:
 
     def _build(self) -> functools.partial[gymnasium.Env[Any, Any]]:
         registered = find(self.id, self.imports)
-        if self.render:
-            return functools.partial(_make_rendered, registered, dict(self.kwargs))
-        return functools.partial(make, registered, dict(self.kwargs))
+        made = _make_rendered if self.render else make
+        return functools.partial(_make_masked, made, registered, dict(self.kwargs), self.masks)
 
     def _probe(self) -> Probe:
-        key = f"{self.id} {sorted(self.kwargs.items())} {self.imports} {self.render}"
+        key = f"{self.id} {sorted(self.kwargs.items())} {self.imports} {self.render} {self.masks}"
         single = self.render or self.factors or self.info_signals
         kwargs = None if single else dict(self.kwargs)
-        return probe(f"{key} {not single}", find(self.id, self.imports), self._build(), kwargs)
+        registered = find(self.id, self.imports)
+        return probe(f"{key} {not single}", registered, self._build(), kwargs, self.masks)
+
+
+def _make_masked(
+    made: Callable[..., gymnasium.Env[Any, Any]],
+    registered: gymnasium.envs.registration.EnvSpec,
+    kwargs: Mapping[str, Any],
+    masks: Source,
+) -> gymnasium.Env[Any, Any]:
+    env = made(registered, kwargs)
+    try:
+        return with_masks(env, masks)  # type: ignore[no-any-return] # or a wrapper of it
+    except BaseException:
+        env.close()
+        raise
 
 
 def _make_rendered(

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from bridges.gymnasium.columns import ActionReader, ObservationColumns
+from bridges.gymnasium.masks import warn_of_info
 from rollout.api import Columns, FlatSpace, Frame, Start, check_slots
 from rollout.errors import GameCrashed, GameTimeout, OutOfTurnError, StateError, raise_signal
 
@@ -132,6 +133,7 @@ class GymnasiumInstance:
             try:
                 observation, info = self._games[row].reset(**begin)
                 self._write(observation, row)
+                warn_of_info(self._name, info, self._shown.columns)
                 self._reward[row] = 0.0
                 if self._facts is not None:
                     self._facts(info, row)

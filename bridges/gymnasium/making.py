@@ -19,6 +19,7 @@ from gymnasium.envs.registration import load_env_creator
 from gymnasium.wrappers import FrameStackObservation
 
 from bridges.gymnasium.instance import SEED, Game, close_games
+from bridges.gymnasium.masks import Source
 from bridges.gymnasium.vector import why_not
 from rollout.api import ACTION, ColumnSpec, Factor, FlatSpace, StateSpace, flatten_space, probing
 from rollout.errors import (
@@ -210,6 +211,7 @@ def probe(
     spec: gymnasium.envs.registration.EnvSpec,
     build: Callable[[], gymnasium.Env[Any, Any]],
     kwargs: Mapping[str, Any] | None = None,
+    masks: Source = "none",
 ) -> Probe:
     """Returns the properties of one made game; cached per process under ``key``.
 
@@ -218,6 +220,7 @@ def probe(
         spec: registration of the id.
         build: makes the game.
         kwargs: keyword arguments of its vector environment; None if it must not be played.
+        masks: where the vector environment has the masks of actions.
 
     Raises:
         ConfigError: it cannot be made with these options.
@@ -227,10 +230,12 @@ def probe(
     if key not in _PROBES:
         if not probing.supervised:
             with contextlib.suppress(probing.NotImportable):
-                _PROBES[key] = probing.probe_in_subprocess(spec.id, _made, spec, build, kwargs)
+                _PROBES[key] = probing.probe_in_subprocess(
+                    spec.id, _made, spec, build, kwargs, masks
+                )
                 return _PROBES[key]
         # Registered by the main script, or the game has a process of its own already.
-        games = _made(spec, build, kwargs)
+        games = _made(spec, build, kwargs, masks)
         _PROBES[key] = next(games)
         next(games, None)
     return _PROBES[key]
@@ -240,6 +245,7 @@ def _made(
     spec: gymnasium.envs.registration.EnvSpec,
     build: Callable[[], gymnasium.Env[Any, Any]],
     kwargs: Mapping[str, Any] | None,
+    masks: Source,
 ) -> Iterator[Probe]:
     """Makes a game, yields its properties, and closes it."""
     try:
@@ -262,7 +268,7 @@ def _made(
             not spec.nondeterministic,
             _action_names(env.unwrapped),
             _is_stacked(env),
-            NO_VECTOR if kwargs is None else why_not(spec, kwargs, env, observation, action),
+            NO_VECTOR if kwargs is None else why_not(spec, kwargs, env, observation, action, masks),
         )
     finally:
         close_games([env])

@@ -22,7 +22,9 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 
 from bridges.gymnasium.columns import WrongRows, rows_of
 from bridges.gymnasium.instance import SEED, GymnasiumInstance, close_games
-from rollout.api import Columns, FlatSpace, Frame, Instance, Start, State, sample
+from bridges.gymnasium.masks import Source, warn_of_info, with_masks
+from rollout.api import MASK, Columns, FlatSpace, Frame, Instance, Start, State, sample
+from rollout.api.masks import draw_legal
 from rollout.errors import ConfigError, GameCrashed, GamutError, raise_signal
 
 FEWEST = 16
@@ -71,7 +73,9 @@ class VectorInstance(GymnasiumInstance):
         try:
             if env.num_envs != width:
                 raise WrongRows(f"it has num_envs = {env.num_envs}")
-            self._shown.write_batch(env.reset(seed=0)[0], None)
+            shown, info = env.reset(seed=0)
+            self._shown.write_batch(shown, None)
+            warn_of_info(name, info, self._shown.columns)
         except WrongRows as error:
             self.close()
             raise ConfigError(
@@ -134,8 +138,12 @@ def limit_of(spec: EnvSpec, kwargs: Mapping[str, Any]) -> int | None:
     return None if limit is None or limit < 0 else int(limit)
 
 
-def make_vector(spec: EnvSpec, kwargs: Mapping[str, Any], width: int) -> VectorEnv[Any, Any, Any]:
+def make_vector(
+    spec: EnvSpec, kwargs: Mapping[str, Any], width: int, masks: Source = "none"
+) -> VectorEnv[Any, Any, Any]:
     """Returns a new vector environment of ``width`` games, without autoreset if it can do so.
+
+    ``masks`` says where they have the masks of their actions.
 
     Raises:
         Exception: of any kind; its constructor is not ours.
@@ -147,9 +155,10 @@ def make_vector(spec: EnvSpec, kwargs: Mapping[str, Any], width: int) -> VectorE
         options.setdefault("autoreset_mode", AutoresetMode.DISABLED)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of metadata without a mode: then it is not used
-        return gymnasium.make_vec(
+        made: VectorEnv[Any, Any, Any] = gymnasium.make_vec(
             spec, num_envs=width, vectorization_mode="vector_entry_point", **options
         )
+    return with_masks(made, masks)  # type: ignore[no-any-return] # or a wrapper of it
 
 
 def why_not(
@@ -158,6 +167,7 @@ def why_not(
     env: Any,
     observation: FlatSpace,
     action: FlatSpace,
+    masks: Source,
 ) -> str:
     """Returns why the vector environment of an id is not played; empty if it is.
 
@@ -167,6 +177,7 @@ def why_not(
         env: the single game.
         observation: its observation space.
         action: likewise.
+        masks: where the game has the masks of its actions.
 
     Raises:
         ConfigError: the vector environment has another width than it was made with.
@@ -176,7 +187,7 @@ def why_not(
     if observation.loose or any(leaf.dtype == object for leaf in action.columns.values()):
         return "its spaces have parts without a fixed shape"
     try:
-        vector = make_vector(spec, kwargs, _TRIAL_WIDTH)
+        vector = make_vector(spec, kwargs, _TRIAL_WIDTH, masks)
     except (Exception, SystemExit) as error:  # noqa: BLE001 - a constructor may raise anything
         raise_signal(error)
         return f"it cannot be made: {type(error).__name__}: {error}"
@@ -225,23 +236,35 @@ def _play(instance: Instance, action: FlatSpace, seeds: Sequence[int]) -> list[l
     """Returns the frames of slots that play episodes of seeds and actions of their own."""
     generators = [np.random.default_rng(seed) for seed in seeds]
     shown: list[list[bytes]] = [[] for _ in seeds]
+    latest: dict[int, Frame] = {}  # by slot
     again = list(range(len(seeds)))
     for step in range(_TRIAL_STEPS):
         if again:
             begun = [seeds[slot] + 1000 * step for slot in again]
             starts = [Start(State(seed, {SEED: seed}), seed=0) for seed in begun]
             first = instance.reset(again, starts, timeout_s=_TRIAL_S)
-            for number, slot in enumerate(again):
-                shown[slot].append(_bytes(first.take([number])))
-        chosen = [sample(action.columns, 1, generator) for generator in generators]
+            latest |= {slot: first.take([number]) for number, slot in enumerate(again)}
+            for slot in again:
+                shown[slot].append(_bytes(latest[slot]))
+        chosen = [_drawn(action, latest[n], generator) for n, generator in enumerate(generators)]
         actions = {key: np.concatenate([each[key] for each in chosen]) for key in chosen[0]}
         frame = instance.step(actions, timeout_s=_TRIAL_S)
-        for slot in range(len(seeds)):
-            shown[slot].append(_bytes(frame.take([slot])))
+        latest = {slot: frame.take([slot]) for slot in range(len(seeds))}
+        for slot, own in latest.items():
+            shown[slot].append(_bytes(own))
         over = frame.game_over | frame.game_truncated
         # Some episodes are cut while others play on, as the host may do.
         again = [n for n, seed in enumerate(seeds) if over[n] or step == _CUT + seed]
     return shown
+
+
+def _drawn(action: FlatSpace, frame: Frame, generator: np.random.Generator) -> Columns:
+    """Returns a random action that the masks of a frame allow; games may refuse others."""
+    found = sample(action.columns, 1, generator)
+    for key in found:
+        if (mask := frame.observations.get(MASK + key)) is not None:
+            found[key] = draw_legal(action.columns[key], mask, generator)
+    return found
 
 
 def _bytes(frame: Frame) -> bytes:

@@ -22,6 +22,7 @@ from torch.nn import functional
 
 from policies.actor_critic.distributions import LOG_2PI, NEVER, ActionLayout, Boxes, Choices
 from rollout.api import Array, Columns
+from rollout.api.masks import legal_values
 
 _NUMBERS, _SYMBOLS, _SHARES, _HIDDEN = "numbers", "symbols/", "shares/", "hidden"
 
@@ -73,9 +74,8 @@ class DenseNetwork:
         if self._network.masks:
             count = len(observations[self._network.masks[0][0]])
             hidden = np.zeros((count, self.layout.logits + self.layout.dims), bool)
-            for key, place in self._network.masks:
-                legal = observations[key].reshape(len(hidden), -1).astype(bool)
-                hidden[:, place] = ~legal & legal.any(-1, keepdims=True)
+            for key, place, sizes in self._network.masks:
+                hidden[:, place] = ~legal_values(observations[key], sizes)
             columns[_HIDDEN] = hidden
         return columns
 

@@ -16,6 +16,7 @@ from policies.actor_critic.dense import DenseNetwork
 from policies.actor_critic.distributions import NEVER, ActionLayout, Distribution
 from policies.actor_critic.options import NetworkOptions
 from rollout.api import MASK
+from rollout.api.masks import choices_of
 from rollout.errors import ConfigError
 
 ACTIVATIONS: dict[str, type[nn.Module]] = {"tanh": nn.Tanh, "relu": nn.ReLU, "silu": nn.SiLU}
@@ -278,7 +279,8 @@ class ActorCritic(nn.Module):
         layout: of the actions in the outputs.
         recurrent: whether it has a memory.
         memory_keys: names of its memory columns, each ``(B, memory_size)`` float32.
-        masks: columns of what is legal, each with the place of its logits.
+        masks: columns of what is legal, each with the place of its logits and the number of values
+            of each of its choices.
     """
 
     def __init__(
@@ -287,8 +289,10 @@ class ActorCritic(nn.Module):
         super().__init__()
         self._columns, self._options = tuple(columns), options
         self.layout = ActionLayout(actions, squashed=options.continuous == "squashed")
-        masks = [entry.key for entry in columns if entry.key.startswith(MASK)]
-        self.masks = [(key, self.layout.place(key.removeprefix(MASK))) for key in masks]
+        self.masks = []
+        for key in (entry.key for entry in columns if entry.key.startswith(MASK)):
+            action = key.removeprefix(MASK)
+            self.masks.append((key, self.layout.place(action), choices_of(actions[action])))
         self.actor = Body(columns, options)
         self.critic = None if options.shared else Body(columns, options)
         size = self.actor.size
@@ -409,21 +413,20 @@ class ActorCritic(nn.Module):
             if self.recurrent:
                 judged = torch.cat([judged, features], -1)
         outputs = self.policy_head(features)
-        for key, place in self.masks:
-            outputs = _masked(outputs, observations[key], place)
+        for key, place, sizes in self.masks:
+            outputs = _masked(outputs, observations[key], place, sizes)
         if self.layout.dims:
             log_std = self.log_std.expand(*outputs.shape[:-1], -1)
             outputs = torch.cat([outputs, log_std], -1)
         return outputs, self.value_head(judged).squeeze(-1)
 
 
-def _masked(outputs: Tensor, legal: Tensor, place: slice) -> Tensor:
-    """Returns outputs with negligible logits for what is not legal, where anything is."""
-    legal = legal.flatten(1).bool()
-    hidden = ~legal & legal.any(-1, keepdim=True)
-    columns = torch.zeros(outputs.shape, dtype=torch.bool, device=outputs.device)
-    columns[:, place] = hidden
-    return outputs.masked_fill(columns, NEVER)
+def _masked(outputs: Tensor, mask: Tensor, place: slice, sizes: Sequence[int]) -> Tensor:
+    """Returns outputs with negligible logits for what is not legal; see ``rollout.api.masks``."""
+    parts = mask.flatten(1).bool().split(list(sizes), -1)
+    hidden = torch.cat([~own & own.any(-1, keepdim=True) for own in parts], -1)
+    before, after = place.start, outputs.shape[-1] - place.stop
+    return outputs.masked_fill(functional.pad(hidden, (before, after)), NEVER)
 
 
 class Body(nn.Module):

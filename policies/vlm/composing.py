@@ -13,6 +13,7 @@ import numpy as np
 
 from policies.vlm.answers import Answer, Reader
 from policies.vlm.grammar import Grammar
+from policies.vlm.legal import LegalActions
 from policies.vlm.options import VlmOptions
 from policies.vlm.pictures import MISSION, Pictures, observation_values, shows_observation
 from policies.vlm.prompt import Prompt
@@ -126,6 +127,7 @@ class Composer:
 
     Attributes:
         grammar: the actions as text.
+        legal: which of them are legal.
         reader: reads and writes answers.
         pictures: encodes the observation that is sent as a picture.
         prompt: the prompt.
@@ -137,7 +139,7 @@ class Composer:
 
     def __init__(self, options: VlmOptions, spec: BridgeSpec, task: Task, prompt: Prompt) -> None:
         self._history, self._spec, self._task = options.history, spec, task
-        self.prompt, self.grammar = prompt, Grammar(spec)
+        self.prompt, self.grammar, self.legal = prompt, Grammar(spec), LegalActions(spec)
         docs = {name: each.doc for name, each in prompt.fields.items()}
         self.reader = Reader(options.form, self.grammar, docs)
         self.pictures = Pictures(spec, options.history, options.picture)
@@ -220,6 +222,7 @@ class Composer:
             "goal": details.get(MISSION) or self._task.goal,
             "hints": self._task.metadata,
             "actions": self.grammar.description,
+            "legal": self.legal.text(observations, row),
             "form": self.reader.instruction,
             "step": dialogue.step,
             "example": 0,

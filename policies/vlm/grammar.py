@@ -30,7 +30,8 @@ class UnusableAnswerError(Exception):
     """An answer that is not an action.
 
     Attributes:
-        code: no_block, two_blocks, malformed, unknown, out_of_range, empty, refused or cut.
+        code: no_block, two_blocks, malformed, unknown, out_of_range, illegal, empty, refused
+            or cut.
         problem: the expected and the actual answer, for the model.
     """
 

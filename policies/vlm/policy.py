@@ -182,10 +182,10 @@ class Vlm:
         dialogue = replace(dialogue, seen=now, same=same)
         if limits.stuck is not None and same >= limits.stuck:
             why = f"nothing changed for {same} steps (limits.stuck)"
-            return _RowDecision(self._fallback_action(dialogue), dialogue, [], why)
+            return _RowDecision(self._fallback_action(dialogue, given), dialogue, [], why)
         if limits.episode_calls is not None and dialogue.calls >= limits.episode_calls:
             why = f"the episode has used its {limits.episode_calls} calls (limits.episode_calls)"
-            return _RowDecision(self._fallback_action(dialogue), dialogue, [], why)
+            return _RowDecision(self._fallback_action(dialogue, given), dialogue, [], why)
         return (yield from self._ask(replace(given, dialogue=dialogue)))
 
     def _ask(self, given: _RowInput) -> _Conversation:
@@ -209,7 +209,9 @@ class Vlm:
             )
             try:
                 tools = [(str(n), str(a)) for n, a in call.tools]
-                answer = self._composer.reader.read(call.answer, tools, call.finish)
+                read = self._composer.reader.read(call.answer, tools, call.finish)
+                self._composer.legal.require(read.row, given.observations, given.row)
+                answer = read
                 calls.append(with_verdict(call, "ok", "", dict(answer.fields), answer.action))
                 break
             except UnusableAnswerError as error:
@@ -228,7 +230,7 @@ class Vlm:
             stop = f"an answer could not be used: {problem}"
         elif most is not None and after.unusable >= most:
             stop = f"{most} steps in a row without a usable answer (limits.unusable): {problem}"
-        return _RowDecision(self._fallback_action(after), after, calls, stop)
+        return _RowDecision(self._fallback_action(after, given), after, calls, stop)
 
     def _reflect(
         self, given: _RowInput, calls: list[Call]
@@ -282,14 +284,16 @@ class Vlm:
         think = "think" in self._composer.prompt.fields
         return Request(fields, composed.messages, composed.images, kind, identity, think=think)
 
-    def _fallback_action(self, dialogue: Dialogue) -> Row:
-        """Returns the action for a step without a usable answer."""
+    def _fallback_action(self, dialogue: Dialogue, given: _RowInput) -> Row:
+        """Returns the action for a step without a usable answer; it is legal."""
+        rng = np.random.default_rng([dialogue.seed, dialogue.step])
         if self._recipe.fallback == "repeat" and dialogue.last:
-            return self._composer.grammar.parse(dialogue.last)
-        if self._recipe.fallback == "random" or self._fallback is None:
-            rng = np.random.default_rng([dialogue.seed, dialogue.step])
-            return self._composer.grammar.random(rng)
-        return self._fallback
+            action = self._composer.grammar.parse(dialogue.last)
+        elif self._recipe.fallback == "random" or self._fallback is None:
+            action = self._composer.grammar.random(rng)
+        else:
+            action = self._fallback
+        return self._composer.legal.nearest(action, given.observations, given.row, rng)
 
 
 def _critique_call(call: Call, critique: str, prompt: str) -> Call:

@@ -24,6 +24,7 @@ VARIABLES = {
     "goal": "the goal of the episode: `mission` of the details, else the goal of the task",
     "hints": "the metadata of the task",
     "actions": "all actions",
+    "legal": "those of them that are legal now; empty if all are",
     "form": "how to answer",
     "step": "number of the step, from 0",
     "text": "the observation as text: `text` of the details, and columns of text",

@@ -12,7 +12,8 @@ from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 import numpy as np
 from gymnasium import spaces
 
-from rollout.api.spaces import Labels, check_labels, check_masks, check_stacks
+from rollout.api.masks import check_masks
+from rollout.api.spaces import Labels, check_labels, check_stacks
 from rollout.api.state import State, StateSpace
 from rollout.api.task_tools import TaskTools
 from rollout.api.types import Array, Bools, Columns, Details, Ints

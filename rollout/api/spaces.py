@@ -28,11 +28,9 @@ ACTION = "action"
 """Key of the column of an action space that is itself a leaf."""
 
 MASK = "mask/"
-"""Prefix of an observation that says which values of a ``Discrete`` action are legal now.
+"""Prefix of an observation that says which values of an action column are legal now.
 
-``mask/NAME`` is a ``MultiBinary`` with an element for each value of the action column ``NAME``. The
-policies ``random`` and ``actor_critic`` choose among legal values only; a row without any is that
-of a slot that does not play, and restricts nothing.
+See ``rollout.api.masks``.
 """
 
 Path = tuple[str | int, ...]
@@ -70,24 +68,6 @@ def leaf_dtype(space: spaces.Space[Any]) -> np.dtype[Any]:
         return np.dtype(object)
     leaf_shape(space)
     return np.dtype(space.dtype)
-
-
-def check_masks(observations: spaces.Dict, actions: spaces.Dict) -> None:
-    """Checks that every mask belongs to a discrete action and has its size.
-
-    Raises:
-        SpaceError: one does not.
-    """
-    for key, leaf in observations.spaces.items():
-        if not key.startswith(MASK):
-            continue
-        action = actions.spaces.get(key.removeprefix(MASK))
-        fits = isinstance(action, spaces.Discrete) and action.start == 0
-        if not fits or leaf != spaces.MultiBinary(int(action.n)):  # type: ignore[union-attr] # it is discrete
-            raise SpaceError(
-                f"the observation {key!r} is a mask: expected a MultiBinary as large as a Discrete "
-                f"action {key.removeprefix(MASK)!r} that begins at 0, got {leaf} and {action}"
-            )
 
 
 def check_stacks(observations: spaces.Dict, stacks: Mapping[str, int]) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from rollout.api import (
+    MASK,
     Bridge,
     ColumnSpec,
     Deadlines,
@@ -28,6 +29,7 @@ from rollout.api import (
     Trainable,
     waits_for_person,
 )
+from rollout.api.masks import mask_like
 from rollout.configuration.sections import HostConfig
 from rollout.errors import BudgetExhausted
 from rollout.host.actors import STALL_MARGIN_S, Pulse
@@ -140,6 +142,13 @@ def log_launch(plan: HostPlan, hosts: int) -> None:
         where,
         plan.width,
     )
+    spec = plan.bridge.spec
+    for key, action in mask_like(spec.observation_space, spec.action_space).items():
+        log.warning(
+            "the observation %r looks like a mask of legal actions and masks nothing; name it "
+            "%r, as a MultiBinary, if policies are to keep to it (docs/masks.md)",
+            *(key, f"{MASK}{action}"),
+        )
 
 
 def pulse_of(player: Player) -> Pulse:

@@ -18,7 +18,8 @@ import numpy as np
 
 from rollout.api import Decision, Fragment, Loss, Policy, Start, Task, calls_of, figures_of
 from rollout.api.fragment import Phase
-from rollout.errors import BudgetExhausted, PolicyUnavailable
+from rollout.api.masks import MaskCheck
+from rollout.errors import BudgetExhausted, GamutError, NothingLegalError, PolicyUnavailable
 from rollout.host.builder import FragmentBuilder
 from rollout.host.instances import Event
 from rollout.host.policy_calls import PolicyCaller, PolicyInput, ThreadedCalls
@@ -90,7 +91,8 @@ class Player:
         self._vacant = set(range(pool.instances))  # instances with free slots
         self._tracks = [self._new_track(i) for i in range(pool.instances)]
         self._last_failure: Event | None = None
-        self._policy_error: BudgetExhausted | None = None  # after which no policy decides
+        self._nothing_legal = MaskCheck(pool.spec.observation_space, pool.spec.action_space)
+        self._policy_error: GamutError | None = None  # after which no policy decides
         pool.launch()
 
     def _new_track(self, number: int) -> Track:
@@ -384,7 +386,7 @@ class Player:
     def _act(self) -> bool:
         """Calls the policy for all instances that wait; returns True if an event will follow."""
         numbers = self._states.advance(InstanceState.READY, InstanceState.DECIDING)
-        if not numbers:
+        if not numbers or (self._nothing_legal and self._is_stuck(numbers)):
             return False
         if self._threaded:
             for number in numbers:
@@ -399,6 +401,25 @@ class Player:
         for number, decision in zip(numbers, decisions, strict=True):
             self._send(number, decision, version)
         return True
+
+    def _is_stuck(self, numbers: Sequence[int]) -> bool:
+        """Returns whether a mask allows nothing in a slot that plays, which ends the run.
+
+        The error is raised once everything that was played was returned.
+        """
+        for number in numbers:
+            track = self._tracks[number]
+            found = self._nothing_legal(track.builder.observations(), track.referee.active)
+            if found is not None:
+                slot, why = found
+                step = int(track.referee.steps[slot])
+                self._policy_error = NothingLegalError(
+                    f"{self.pool.spec.name}: {why}, in step {step} of slot {slot} of instance "
+                    f"{self._first + number}; a game must end an episode (terminated) where "
+                    f"nothing is legal, or allow an action that does nothing"
+                )
+                return True
+        return False
 
     def _send(self, number: int, decision: Decision, version: int) -> None:
         track = self._tracks[number]

@@ -10,7 +10,7 @@ from typing import Any
 
 from rollout.cli import Session
 from rollout.cluster.resources import require_resources
-from rollout.errors import BudgetExhausted, RayUnavailable
+from rollout.errors import BudgetExhausted, NothingLegalError, RayUnavailable
 from rollout.host.fleets import TuningHints
 from rollout.host.hosting import log_launch
 from rollout.host.schedule import Visits
@@ -199,7 +199,7 @@ class _Training(Rounds):
         """Plays and learns; returns a line of metrics."""
         try:
             self._algorithm.train()
-        except BudgetExhausted:  # nothing was learned, but episodes were lost
+        except (BudgetExhausted, NothingLegalError):  # nothing was learned, but steps were played
             self._count(self._algorithm.last)
             raise
         except Exception:

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from rollout.api import Columns, Learner, Progress
-from rollout.errors import BudgetExhausted, ConfigError, no_exit
+from rollout.errors import BudgetExhausted, ConfigError, NothingLegalError, no_exit
 from rollout.host.actors import Pulse
 from rollout.host.fleets import Fleet, open_fleet
 from rollout.host.hosting import HostPlan, PolicyWatch, log_idle_failures
@@ -56,12 +56,13 @@ class Updates(ABC):
 
         Raises:
             BudgetExhausted: no game is left, and none may be launched.
+            NothingLegalError: a mask of a game allows nothing.
         """
         before, began = self.last, time.monotonic()
         self.last = now = Iteration(before.update + 1, before.env_steps)
         try:
             samples = self._collect(now)
-        except BudgetExhausted:
+        except (BudgetExhausted, NothingLegalError):
             # There is no update, but losses must be reported all the same.
             self.last = Iteration(before.update, before.env_steps)
             self.last.losses, self.last.abandoned = now.losses, now.abandoned

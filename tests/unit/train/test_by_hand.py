@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from policies.actor_critic.policy import ActorCriticPlayer, ActorCriticPolicy
+from rollout.api.masks import mask_spaces
 from rollout.train.gradients import FlatOptimizer, Optimizer
 from rollout.train.ppo.by_hand import backward
 from rollout.train.ppo.learner import PpoLearner
@@ -38,15 +39,28 @@ RATES = Rates(3e-4, 0.02, 0.3)
 OPTIONS = PpoOptions(batch=ROWS, minibatch=ROWS)
 
 
-def network_of(actions, *, seed=0, codes=False, **options):
-    seen = BOXES | (CODES if codes else {})
+def masks_for(actions):
+    space = spaces.Dict({key: ACTIONS[key] for key in actions})
+    return {f"mask/{key}": each for key, each in mask_spaces(space).items()}
+
+
+def drawn_masks(actions, rng):
+    """Random masks; some choices have no legal value, as those of slots that do not play."""
+    return {
+        key: (rng.random((ROWS, *space.shape)) < 0.5).astype(np.int8)
+        for key, space in masks_for(actions).items()
+    }
+
+
+def network_of(actions, *, seed=0, codes=False, masked=False, **options):
+    seen = BOXES | (CODES if codes else {}) | (masks_for(actions) if masked else {})
     symbols = tuple(CODES) if codes else ()
     policy = ActorCriticPolicy(numbers=("bounded",), symbols=symbols, **options)
     space = spaces.Dict({key: ACTIONS[key] for key in actions})
     return policy.network(spaces.Dict(seen), space, seed=seed)
 
 
-def rows_of(network, actions, rng, *, codes=False):
+def rows_of(network, actions, rng, *, codes=False, masked=False):
     """Rows in which the policy that acted was another, and every branch of the loss is met."""
     seen = {f"observation/{k}": rng.normal(size=(ROWS, *s.shape)) for k, s in BOXES.items()}
     if codes:
@@ -60,10 +74,16 @@ def rows_of(network, actions, rng, *, codes=False):
         else:
             space.seed(int(rng.integers(1000)))
             taken[key] = np.stack([space.sample() for _ in range(ROWS)])
+    choices = network.layout.encode(taken)
+    if masked:
+        masks = drawn_masks(actions, rng)
+        for key, mask in masks.items():  # what was chosen was legal
+            place = network.layout.place(key.removeprefix("mask/"))
+            np.bitwise_or(mask, network.layout.inputs(choices)[:, place].numpy() > 0, out=mask)
+        seen |= {f"observation/{key}": mask for key, mask in masks.items()}
     with torch.no_grad():
         plain = {k.removeprefix("observation/"): torch.from_numpy(v) for k, v in seen.items()}
         outputs, value, _ = network(plain, {})
-        choices = network.layout.encode(taken)
         logp = network.distribution(outputs).log_prob(choices).numpy()
     return seen | {
         "choices": choices.numpy(),
@@ -83,21 +103,22 @@ def rows_of(network, actions, rng, *, codes=False):
     floor=st.sampled_from([None, -1.5]),
     refers=st.booleans(),
     codes=st.booleans(),
+    masked=st.booleans(),
     seed=st.integers(0, 99),
 )
 @settings(max_examples=20, deadline=None)
 def test_it_is_the_gradient_of_autograd(
-    actions, hidden, activation, shared, value_clip, floor, refers, codes, seed
+    actions, hidden, activation, shared, value_clip, floor, refers, codes, masked, seed
 ):
     options = {"hidden": hidden, "activation": activation, "shared": shared}
-    network = network_of(actions, codes=codes, **options).double()
+    network = network_of(actions, codes=codes, masked=masked, **options).double()
     with torch.no_grad():  # away from where all choices are as likely
         generator = torch.Generator().manual_seed(seed)
         for parameter in network.parameters():
             parameter.add_(torch.randn(parameter.shape, generator=generator), alpha=0.3)
     options = dataclasses.replace(OPTIONS, value_clip=value_clip, logp_floor=floor)
     learner = PpoLearner(network, options)
-    rows = rows_of(network, actions, np.random.default_rng(seed), codes=codes)
+    rows = rows_of(network, actions, np.random.default_rng(seed), codes=codes, masked=masked)
     if refers:
         count = network.layout.outputs
         rows["reference"] = 0.5 * np.random.default_rng(seed).normal(size=(ROWS, count))
@@ -122,17 +143,20 @@ def test_it_is_the_gradient_of_autograd(
 @given(
     actions=st.sets(st.sampled_from(sorted(ACTIONS)), min_size=1).map(sorted),
     explore=st.booleans(),
+    masked=st.booleans(),
     seed=st.integers(0, 99),
 )
 @settings(max_examples=30, deadline=None)
-def test_a_player_decides_in_numpy_as_in_torch(actions, explore, seed):
-    network = network_of(actions, hidden=(8,), seed=seed, codes=True)
-    players = [ActorCriticPlayer(network, sorted(BOXES | CODES)) for _ in range(2)]
+def test_a_player_decides_in_numpy_as_in_torch(actions, explore, masked, seed):
+    network = network_of(actions, hidden=(8,), seed=seed, codes=True, masked=masked)
+    masks = masks_for(actions) if masked else {}
+    players = [ActorCriticPlayer(network, sorted(BOXES | CODES | masks)) for _ in range(2)]
     players[1]._in_numpy = None
     rng = np.random.default_rng(seed)
     seen = {k: rng.normal(size=(ROWS, *s.shape)).astype(np.float32) for k, s in BOXES.items()}
     seen["codes"] = rng.integers(1, 6, (ROWS, 3)).astype(np.uint8)
     seen["between"] = rng.uniform(0, 4, (ROWS, 2, 2)).astype(np.float32)
+    seen |= drawn_masks(actions, rng) if masked else {}
     starts = [SimpleNamespace(seed=100 * seed + n) for n in range(ROWS)]
     one, two = (
         player.act(seen, player.initial_memory(starts), details=None, explore=explore)
