@@ -54,6 +54,7 @@ def _environment() -> Environment:
         keep_trailing_newline=True,
     )
     environment.filters["json"] = json.dumps
+    environment.filters["python"] = repr
     return environment
 
 

@@ -115,7 +115,7 @@ SHARED_FIELDS = {
     "so is a line of the results of an evaluation": {"Entry", "EpisodeResult"},
     "a chaotic game draws the values of an episode from its options": {"ChaosBridge", "FaultPlan"},
     "bridges know neither one another nor how data is stored": {
-        *("ChaosBridge", "FakeBridge", "Column", "_BoxHead"),
+        *("ChaosBridge", "FakeBridge", "Column", "BoxHead"),
     },
     "what plays and starts a game knows only those options of its bridge that it needs": {
         *("ModOptions", "Playing", "StardojoBridge"),

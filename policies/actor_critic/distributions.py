@@ -42,7 +42,7 @@ _FORBIDDEN = -1e8  # options with values below are never chosen
 
 
 @dataclass(frozen=True)
-class _ChoiceHead:
+class ChoiceHead:
     """The choices of one action column.
 
     Attributes:
@@ -68,6 +68,7 @@ class Choices:
         logits: number of logits.
         groups: of choices with as many options: their number, the places of their logits, and the
             places of the choices.
+        heads: the choices of each action column.
 
     Args:
         leaves: ``Discrete``, ``MultiDiscrete`` and ``MultiBinary`` spaces by column; at least one.
@@ -77,8 +78,8 @@ class Choices:
     """
 
     def __init__(self, leaves: Mapping[str, spaces.Space[Any]]) -> None:
-        self._heads = [_choice_head(key, leaf) for key, leaf in leaves.items()]
-        sizes = [n for head in self._heads for n in head.sizes]
+        self.heads = [_choice_head(key, leaf) for key, leaf in leaves.items()]
+        sizes = [n for head in self.heads for n in head.sizes]
         self.choices, self.logits = len(sizes), sum(sizes)
         firsts = np.cumsum([0, *sizes[:-1]])  # of each choice's options in a row
         self.groups: list[tuple[int, Tensor, Tensor]] = []
@@ -92,7 +93,7 @@ class Choices:
     def place(self, key: str) -> slice:
         """Returns where the logits of an action column are."""
         at = 0
-        for head in self._heads:
+        for head in self.heads:
             size = sum(head.sizes)
             if head.key == key:
                 return slice(at, at + size)
@@ -156,7 +157,7 @@ class Choices:
     def encode(self, actions: Columns | Tensors) -> Tensor:
         """Returns action columns ``(..., *shape)`` as choices, ``(..., choices)`` int64."""
         parts = []
-        for head in self._heads:
+        for head in self.heads:
             values = torch.as_tensor(actions[head.key])
             leading = values.shape[: values.ndim - len(head.shape)]
             flat = values.reshape(*leading, len(head.sizes)).to(torch.int64)
@@ -168,7 +169,7 @@ class Choices:
         values = choices.cpu().numpy()
         columns: Columns = {}
         at = 0
-        for head in self._heads:
+        for head in self.heads:
             own = values[:, at : at + len(head.sizes)] + np.array(head.starts)
             columns[head.key] = own.reshape(len(values), *head.shape).astype(head.dtype)
             at += len(head.sizes)
@@ -200,16 +201,16 @@ class JointCategorical:
         return torch.stack([(a.exp() * (a - b)).sum((-1, -2)) for a, b in pairs]).sum(0)
 
 
-def _choice_head(key: str, leaf: spaces.Space[object]) -> _ChoiceHead:
+def _choice_head(key: str, leaf: spaces.Space[object]) -> ChoiceHead:
     dtype = leaf_dtype(leaf)
     if isinstance(leaf, spaces.Discrete):
-        return _ChoiceHead(key, (), (int(leaf.n),), (int(leaf.start),), dtype)
+        return ChoiceHead(key, (), (int(leaf.n),), (int(leaf.start),), dtype)
     if isinstance(leaf, spaces.MultiDiscrete):
         sizes = tuple(int(n) for n in leaf.nvec.ravel())
-        return _ChoiceHead(key, leaf.shape, sizes, tuple(int(n) for n in leaf.start.ravel()), dtype)
+        return ChoiceHead(key, leaf.shape, sizes, tuple(int(n) for n in leaf.start.ravel()), dtype)
     if isinstance(leaf, spaces.MultiBinary):
         count = int(np.prod(leaf.shape))
-        return _ChoiceHead(key, leaf.shape, (2,) * count, (0,) * count, dtype)
+        return ChoiceHead(key, leaf.shape, (2,) * count, (0,) * count, dtype)
     raise ConfigError(
         f"actor_critic supports actions of Discrete, MultiDiscrete, MultiBinary and Box of floats, "
         f"and the action {key!r} is {leaf}; use another action layout of the game, or another "
@@ -224,7 +225,7 @@ LOG_2PI = math.log(2.0 * math.pi)
 
 
 @dataclass(frozen=True)
-class _BoxHead:
+class BoxHead:
     """One action column: its name, the shape of a value, and the bounds and dtype of its space."""
 
     key: str
@@ -235,6 +236,7 @@ class _BoxHead:
 
     @property
     def places(self) -> int:
+        """Number of numbers in a row."""
         return int(np.prod(self.shape))
 
 
@@ -246,6 +248,9 @@ class Boxes:
         squashed: whether actions are squashed into their bounds.
         nodes: of Gauss-Hermite quadrature, ``(n,)``.
         weights: of the nodes; their sum is 1.
+        heads: the numbers of each action column.
+        scale: what 1 in encoded numbers is in those of the actions, ``(dims,)``.
+        offset: the action of which all encoded numbers are 0, ``(dims,)``.
 
     Args:
         leaves: ``Box`` spaces of floats by column; at least one.
@@ -257,21 +262,21 @@ class Boxes:
     """
 
     def __init__(self, leaves: Mapping[str, spaces.Box], *, squashed: bool) -> None:
-        self._heads = [
-            _BoxHead(key, leaf.shape, leaf.low.ravel(), leaf.high.ravel(), leaf_dtype(leaf))
+        self.heads = [
+            BoxHead(key, leaf.shape, leaf.low.ravel(), leaf.high.ravel(), leaf_dtype(leaf))
             for key, leaf in leaves.items()
         ]
-        self.dims, self.squashed = sum(head.places for head in self._heads), squashed
-        low = torch.cat([torch.from_numpy(h.low.astype(np.float64)) for h in self._heads])
-        high = torch.cat([torch.from_numpy(h.high.astype(np.float64)) for h in self._heads])
+        self.dims, self.squashed = sum(head.places for head in self.heads), squashed
+        low = torch.cat([torch.from_numpy(h.low.astype(np.float64)) for h in self.heads])
+        high = torch.cat([torch.from_numpy(h.high.astype(np.float64)) for h in self.heads])
         bounded = low.isfinite() & high.isfinite()
         self._check(leaves, low, high, bounded)
         half, middle = high / 2 - low / 2, high / 2 + low / 2  # the difference may overflow
-        self._scale = torch.where(bounded, half, 1.0)
-        self._offset = torch.where(bounded, middle, 0.0)
+        self.scale = torch.where(bounded, half, 1.0)
+        self.offset = torch.where(bounded, middle, 0.0)
         self.low = torch.where(bounded, -1.0, low).float()
         self.high = torch.where(bounded, 1.0, high).float()
-        self.log_scale = self._scale.log().float()
+        self.log_scale = self.scale.log().float()
         nodes, weights = np.polynomial.hermite.hermgauss(_NODES)
         self.nodes = torch.from_numpy(nodes)
         self.weights = torch.from_numpy(weights / math.sqrt(math.pi))
@@ -293,13 +298,13 @@ class Boxes:
     def encode(self, actions: Columns | Tensors) -> Tensor:
         """Returns action columns ``(..., *shape)`` as samples, ``(..., dims)`` float32."""
         parts = []
-        for head in self._heads:
+        for head in self.heads:
             values = torch.as_tensor(actions[head.key])
             leading = values.shape[: values.ndim - len(head.shape)]
             parts.append(values.reshape(*leading, head.places).double())
         values = torch.cat(parts, dim=-1)
         device = values.device
-        scaled = (values - self._offset.to(device)) / self._scale.to(device)
+        scaled = (values - self.offset.to(device)) / self.scale.to(device)
         if self.squashed:
             return scaled.clamp(-1 + _EDGE, 1 - _EDGE).atanh().float()
         return scaled.float().clamp(self.low.to(device), self.high.to(device))
@@ -307,10 +312,10 @@ class Boxes:
     def decode(self, samples: Tensor) -> Columns:
         """Returns samples ``(B, dims)`` as action columns ``{key: (B, ...)}`` within the bounds."""
         samples = samples.cpu().double()
-        values = ((samples.tanh() if self.squashed else samples) * self._scale) + self._offset
+        values = ((samples.tanh() if self.squashed else samples) * self.scale) + self.offset
         columns: Columns = {}
         at = 0
-        for head in self._heads:
+        for head in self.heads:
             own = values[:, at : at + head.places].numpy()
             own = np.clip(own.astype(head.dtype), head.low, head.high)
             columns[head.key] = own.reshape(len(own), *head.shape)

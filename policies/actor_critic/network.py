@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from policies.actor_critic.columns import ColumnEntry, channels_first, picture_size
+from policies.actor_critic.deciding import best_value, describe, most_likely
 from policies.actor_critic.dense import DenseNetwork
 from policies.actor_critic.distributions import NEVER, ActionLayout, Distribution
 from policies.actor_critic.options import NetworkOptions
@@ -86,6 +87,10 @@ class Symbols(nn.Module):
     def forward(self, values: Tensor) -> Tensor:
         """Returns ``(B, size)``, or the term added to the first layer, ``(B, width)``."""
         index, shares = self.rows(values)
+        if torch.compiler.is_exporting() and not self._shared:
+            # Other formats have no sum of looked-up rows, or another one.
+            vectors = functional.embedding(index, self.table)
+            return (vectors if shares is None else vectors * shares.unsqueeze(-1)).sum(1)
         if shares is not None:
             if self._shared:
                 parts = functional.embedding(index, self.table) * shares.unsqueeze(-1)
@@ -342,6 +347,17 @@ class ActorCritic(nn.Module):
         """
         return ActionCritics(self._columns, self._options, self.layout, count)
 
+    def decide(
+        self, observations: Mapping[str, Tensor], memory: Mapping[str, Tensor]
+    ) -> tuple[dict[str, Tensor], Tensor, Tensor, dict[str, Tensor]]:
+        """Returns the most likely actions, and what ``forward`` does; see ``Deciding``."""
+        outputs, value, after = self(observations, memory)
+        return most_likely(self.layout, outputs), outputs, value, after
+
+    def describe_outputs(self) -> list[dict[str, Any]]:
+        """Returns what the outputs mean; see ``Deciding``."""
+        return describe(self.layout)
+
     @property
     def recurrent(self) -> bool:
         """True if it has a memory."""
@@ -481,6 +497,13 @@ class QNetwork(ActorCritic):
     def action_values(self, observations: Mapping[str, Tensor]) -> Tensor:
         """Returns the value of every option, ``(B, logits)``; -1e9 for one that is not legal."""
         return super()._heads(observations, self.actor(observations))[0]
+
+    def decide(
+        self, observations: Mapping[str, Tensor], memory: Mapping[str, Tensor]
+    ) -> tuple[dict[str, Tensor], Tensor, Tensor, dict[str, Tensor]]:
+        """Returns the best actions, the value of every option, and that of the best ones."""
+        values = self.action_values(observations)
+        return most_likely(self.layout, values), values, best_value(self.layout, values), {}
 
     def _heads(self, observations: Mapping[str, Tensor], features: Tensor) -> tuple[Tensor, Tensor]:
         values, _ = super()._heads(observations, features)

@@ -108,6 +108,15 @@ def draw_legal(leaf: spaces.Space[Any], mask: Array, rng: np.random.Generator) -
     return np.asarray(values + np.asarray(getattr(leaf, "start", 0)), leaf_dtype(leaf))
 
 
+def illegal_rows(leaf: spaces.Space[Any], mask: Array, actions: Array) -> Bools:
+    """Returns which rows of an action column have a value that their mask forbids, ``(B,)``."""
+    sizes = choices_of(leaf)
+    chosen = actions.reshape(len(actions), -1) - np.ravel(getattr(leaf, "start", 0))
+    places = chosen.astype(np.int64) + np.cumsum([0, *sizes[:-1]])
+    allowed = np.take_along_axis(legal_values(mask, sizes), places, 1)
+    return np.asarray(~allowed.all(1))
+
+
 class MaskCheck:
     """Finds slots that play and may choose nothing.
 

@@ -75,6 +75,10 @@ COMMANDS: Mapping[str, Command] = {
         "Describes, checks, repairs, exports and imports datasets, and replays episodes.",
         "rollout.commands.dataset:main",
     ),
+    "export": Command(
+        "Writes the network of a run as a folder for torch or ONNX, with a model card.",
+        "rollout.commands.export:main",
+    ),
     "play": Command(
         "Opens a game in a window for a person to play, and records it.",
         *("rollout.commands.play:play", "rollout.commands.play:PlayConfig"),

@@ -5,17 +5,19 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import count, islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rollout.api import Array, BridgeSpec, Columns, Factor, Start, StateSpace, Task
+from rollout.api import Array, Columns, Start, State
 from rollout.errors import ConfigError
-from rollout.evaluators import GameReward
 from rollout.train.checkpoint import Checkpoint, find_checkpoint
 from rollout.train.history import best_checkpoint
-from rollout.train.playing import CheckpointPolicy
+from rollout.train.playing import network_of, policy_of
 from rollout.vector_env import bare
+
+if TYPE_CHECKING:
+    from torch import nn
 
 
 def load(run: Any, *, best: bool = False) -> Player:
@@ -47,12 +49,23 @@ class Player:
         self.checkpoint = checkpoint
         self.observation_space = checkpoint.observation_space
         self.action_space = checkpoint.action_space
-        states = StateSpace((Factor("episode", (0,)),))
-        spec = BridgeSpec("", "", self.observation_space, self.action_space, states)
-        self._start, self._seeds = Start(states.state(0), 0), count()
-        self._policy = CheckpointPolicy(str(checkpoint.path)).build(
-            spec, Task("", "", states, GameReward()), seed=0
-        )
+        self._start, self._seeds = Start(State(0, {}), 0), count()
+        self._policy = policy_of(checkpoint)
+
+    @property
+    def network(self) -> nn.Module:
+        """The network that it plays with, a plain torch module.
+
+        ``network(observations, memory)`` takes a tensor ``(B, ...)`` for each column of
+        ``observation_space``, as the game gives it, and for each of ``network.memory_keys`` one of
+        zeros ``(B, network.memory_size)`` when an episode begins. It returns the outputs (logits
+        with the masks applied, means and logarithms of standard deviations), the values ``(B,)``
+        and the memory for the next step. ``network.decide`` returns the most likely actions, too.
+
+        Raises:
+            ConfigError: the policy has no network: a language model plays.
+        """
+        return network_of(self._policy, self.checkpoint)
 
     def predict(
         self,

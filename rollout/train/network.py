@@ -115,6 +115,27 @@ class HandNetwork(Protocol):
 
 
 @runtime_checkable
+class Deciding(Protocol):
+    """A network that can be exported: it also decides, in operations of torch alone."""
+
+    memory_keys: Sequence[str]
+    memory_size: int
+
+    def decide(
+        self, observations: Mapping[str, Tensor], memory: Mapping[str, Tensor]
+    ) -> tuple[dict[str, Tensor], Tensor, Tensor, dict[str, Tensor]]:
+        """Returns the most likely actions, the outputs, values, and the memory after a step.
+
+        Actions are columns ``{key: (B, ...)}`` as the game takes them.
+        """
+        ...
+
+    def describe_outputs(self) -> list[dict[str, Any]]:
+        """Returns what the outputs mean, for people and programs without Gamut, as JSON."""
+        ...
+
+
+@runtime_checkable
 class TrainableRecipe(Protocol):
     """Offered by the recipe of a policy that can be trained.
 

@@ -4,15 +4,48 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from rollout.api import BridgeSpec, Policy, PolicyRecipe, Task, option
+from rollout.api import BridgeSpec, Factor, Policy, PolicyRecipe, StateSpace, Task, option
 from rollout.configuration.plugins import build_plugin
 from rollout.errors import ConfigError
+from rollout.evaluators import GameReward
 from rollout.models.examples import LanguageRecipe
 from rollout.named_code import check_code
 from rollout.train.checkpoint import Checkpoint, CheckpointError, find_checkpoint
 from rollout.train.history import best_checkpoint
+
+if TYPE_CHECKING:
+    from torch import nn
+
+
+def policy_of(checkpoint: Checkpoint) -> Any:
+    """Returns the policy of a checkpoint, with its weights; its game is not needed.
+
+    Raises:
+        CheckpointError: it is damaged, or names a policy that cannot be trained.
+    """
+    states = StateSpace((Factor("episode", (0,)),))
+    spaces = checkpoint.observation_space, checkpoint.action_space
+    task = Task("", "", states, GameReward())
+    recipe = CheckpointPolicy(str(checkpoint.path))
+    return recipe.build(BridgeSpec("", "", *spaces, states), task, seed=0)
+
+
+def network_of(policy: Any, checkpoint: Checkpoint) -> nn.Module:
+    """Returns the network of such a policy.
+
+    Raises:
+        ConfigError: it has none.
+    """
+    network = getattr(policy, "network", None)
+    if network is None:
+        raise ConfigError(
+            f"{checkpoint.path}: the policy {checkpoint.policy[0]} has no network of its own; "
+            f"expected one that Gamut trains from numbers or pictures, e.g. actor_critic or "
+            f"q_network"
+        )
+    return network  # type: ignore[no-any-return] # of a plug-in
 
 
 @dataclass(frozen=True)

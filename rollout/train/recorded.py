@@ -10,7 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from rollout.api import Array, Columns
+from rollout.api import MASK, Array, Columns
+from rollout.api.masks import illegal_rows
 from rollout.data import Dataset, EpisodeRef, StepWeight, returns_to_go
 from rollout.data.schema import column_name
 from rollout.errors import DatasetError
@@ -42,7 +43,8 @@ class StepColumns:
         """Returns an episode, ``{column: (T, ...)}``.
 
         Raises:
-            DatasetError: the steps are damaged, or a weight is negative or not finite.
+            DatasetError: the steps are damaged, a weight is negative or not finite, or an action
+                was not legal by its mask.
         """
         names = {OBSERVATION + k: column_name("observation", k) for k in self.reads}
         names |= {ACTION + k: column_name("action", k) for k in self.actions}
@@ -53,6 +55,7 @@ class StepColumns:
         columns: Columns = {key: episode.columns[name] for key, name in names.items()}
         if self.weight is not None:
             columns["weight"] = self.weight.of(ref, {k: episode.columns[k] for k in weighed})
+        self._require_legal(dataset, ref, columns)
         if "return" in self.needs:
             returns = returns_to_go(columns["reward"], self.gamma)
             columns["return"] = returns.astype(np.float32)
@@ -65,6 +68,25 @@ class StepColumns:
                     [seen[1:], np.asarray(final, seen.dtype)[None]]
                 )
         return columns
+
+    def _require_legal(self, dataset: Dataset, ref: EpisodeRef, columns: Columns) -> None:
+        """Raises DatasetError if an action was not legal: no masked network can learn it."""
+        for key in self.actions:
+            mask = columns.get(OBSERVATION + MASK + key)
+            if mask is None:
+                continue
+            taken = columns[ACTION + key]
+            wrong = illegal_rows(dataset.manifest.action_space[key], mask, taken)
+            if "weight" in columns:
+                wrong &= columns["weight"] > 0
+            if wrong.any():
+                step = int(wrong.argmax())
+                raise DatasetError(
+                    f"episode {ref.episode}, step {step}: the recorded {key} {taken[step]} is not "
+                    f"legal by {MASK + key!r}, and a network that keeps to the mask cannot learn "
+                    f"it ({int(wrong.sum())} of {len(wrong)} steps of the episode); leave such "
+                    f"episodes out with filter, or such steps with weight"
+                )
 
 
 @dataclass(frozen=True)

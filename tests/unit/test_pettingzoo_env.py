@@ -2,7 +2,7 @@
 
 import copy
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -26,6 +26,40 @@ class NamedBridge(FakeBridge):
 
     def agent_names(self):
         return ("ann", "ben", "cleo")
+
+
+@dataclass(frozen=True)
+class MaskedBridge(FakeBridge):
+    """A game in which the first, third and fifth action are never legal."""
+
+    @property
+    def spec(self):
+        spec = super().spec
+        mask = {f"mask/{key}": spaces.MultiBinary(int(s.n)) for key, s in spec.action_space.items()}
+        seen = spaces.Dict({**spec.observation_space.spaces, **mask})
+        return replace(spec, observation_space=seen)
+
+    def launch(self, workdir, ports, *, width, timeout_s):
+        return Masking(super().launch(workdir, ports, width=width, timeout_s=timeout_s), self.spec)
+
+
+class Masking:
+    """An instance whose frames have masks."""
+
+    def __init__(self, instance, spec):
+        self._instance = instance
+        [self._mask] = [key for key in spec.observation_space if key.startswith("mask/")]
+        self.close = instance.close
+
+    def reset(self, slots, starts, *, timeout_s):
+        return self._masked(self._instance.reset(slots, starts, timeout_s=timeout_s))
+
+    def step(self, actions, *, timeout_s):
+        return self._masked(self._instance.step(actions, timeout_s=timeout_s))
+
+    def _masked(self, frame):
+        legal = np.tile(np.array([0, 1, 0, 1, 0], np.int8), (len(frame.game_over), 1))
+        return replace(frame, observations={**frame.observations, self._mask: legal})
 
 
 def make(bridge=None, *, limit=12, **options):
@@ -211,4 +245,20 @@ def test_rllib_takes_it():
             break
     assert over
     assert all(terminated[name] or truncated[name] for name in actions)
+    env.close()
+
+
+def test_infos_have_the_mask_for_sampling_from_the_action_space():
+    bridge = MaskedBridge(max_width=3)
+    [key] = bridge.spec.action_space.spaces
+    env = make(bridge)
+    _, infos = env.reset(seed=0)
+    for _ in range(5):
+        actions = {}
+        for name in env.agents:
+            mask = infos[name]["action_mask"]
+            assert mask.tolist() == [0, 1, 0, 1, 0], key
+            actions[name] = env.action_space(name).sample(mask)
+            assert actions[name] in {1, 3}
+        _, _, _, _, infos = env.step(actions)
     env.close()

@@ -21,7 +21,7 @@ from rollout.collect import collect
 from rollout.config import CollectConfig, build_plugin, resolved
 from rollout.data import Dataset
 from rollout.data.windows import GroupCache
-from rollout.errors import ConfigError, InputError
+from rollout.errors import ConfigError, DatasetError, InputError
 from rollout.observe.metrics import read_metrics
 from rollout.signals import Stop
 from rollout.testing.fakes import FakeBridge
@@ -497,3 +497,37 @@ def test_the_parts_of_a_task_are_those_of_then(recorded, tmp_path):
     progress = np.array([0.25, 0.5, 0.75, 1.0], np.float32)
     ref = SimpleNamespace(length=4, episode=0)
     assert weight.of(ref, {"progress": progress}).tolist() == [0, 0, 1, 1]
+
+
+def first_action(observations):
+    return np.zeros(len(next(iter(observations.values()))), np.int64)
+
+
+@pytest.mark.parametrize("algorithm", ["bc", "marwil"])
+def test_masked_games_are_cloned_and_actions_that_were_not_legal_are_refused(tmp_path, algorithm):
+    taxi = {
+        "name": "gymnasium",
+        "id": "Taxi-v3",
+        "masks": "info",
+        "kwargs": {"max_episode_steps": 9},
+    }
+    policies = {"legal": {"name": "random"}, "illegal": {"name": "callable"}}
+    policies["illegal"]["target"] = f"{__name__}:first_action"
+    for name, policy in policies.items():
+        recording = {"output": str(tmp_path / name), "bridge": taxi, "policy": policy}
+        more = {"episodes": 8, "actors": 0, "wandb": {"mode": "disabled"}}
+        with Stop() as stop:
+            assert (
+                collect(CollectConfig.model_validate({**recording, **more}), Session(False, stop))
+                is None
+            )
+    config = {"policy": {"name": "actor_critic", "hidden": [16]}}
+    config["algorithm"] = {"name": algorithm, "epochs": 2}
+    config |= {"output": str(tmp_path / "run"), "dataset": str(tmp_path / "legal")}
+    found = cloned(OfflineConfig.model_validate(config))
+    assert 0 < found["loss"] < 10  # a legal choice is never as unlikely as 1e-9
+    config |= {"output": str(tmp_path / "other"), "dataset": str(tmp_path / "illegal")}
+    with pytest.raises(
+        DatasetError, match=r"step \d+: the recorded action 0 is not legal by 'mask/action'"
+    ):
+        cloned(OfflineConfig.model_validate(config))
