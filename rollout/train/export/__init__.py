@@ -3,6 +3,6 @@
 See docs/export.md.
 """
 
-from rollout.train.export.export import FORMATS, Exported, Format, export
+from rollout.train.export.writing import FORMATS, Exported, Format, export
 
 __all__ = ["FORMATS", "Exported", "Format", "export"]

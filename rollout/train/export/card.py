@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rollout.api import MASK, leaf_dtype, leaf_shape
 from rollout.data.space_json import space_to_json
@@ -12,13 +12,10 @@ from rollout.observe.run_files import SUMMARY, read_json
 from rollout.reports import render
 from rollout.run_directory import versions
 from rollout.train.checkpoint import Checkpoint
+from rollout.train.export.network import MEMORY, ExportedNetwork
 from rollout.train.history import History
 
-if TYPE_CHECKING:
-    from rollout.train.export.export import ExportedNetwork
-
 _FORMAT = 1
-_MEMORY = "memory/"
 
 
 def config_of(checkpoint: Checkpoint, module: ExportedNetwork, file: str) -> dict[str, Any]:
@@ -55,7 +52,7 @@ def config_of(checkpoint: Checkpoint, module: ExportedNetwork, file: str) -> dic
 
 
 def _input(checkpoint: Checkpoint, module: ExportedNetwork, name: str) -> dict[str, Any]:
-    if name.startswith(_MEMORY):
+    if name.startswith(MEMORY):
         shape, dtype, role = [module.network.memory_size], "float32", "memory"
     else:
         leaf = checkpoint.observation_space[name]

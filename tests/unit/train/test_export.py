@@ -26,7 +26,7 @@ from rollout.train.checkpoint import CheckpointError, write_checkpoint
 from rollout.train.export import FORMATS, export
 
 pytestmark = pytest.mark.heavy
-code = importlib.import_module("rollout.train.export.export")
+code = importlib.import_module("rollout.train.export.writing")
 
 BOX = {"x": spaces.Box(-np.inf, np.inf, (3,), np.float32), "y": spaces.Box(-2, 6, (2, 2))}
 MANY = spaces.Dict(

@@ -16,12 +16,13 @@ from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from rollout.api import Array, Columns, Start, State, allocate
 from rollout.errors import ConfigError, missing_extra
 from rollout.train.checkpoint import Checkpoint, find_checkpoint
 from rollout.train.export.card import card, config_of
+from rollout.train.export.network import ACTION, MEMORY, NEXT, OUTPUTS, VALUE, ExportedNetwork
 from rollout.train.export.rows import Rows, rows_for, run_of
 from rollout.train.history import best_checkpoint
 from rollout.train.network import Deciding
@@ -30,8 +31,6 @@ from rollout.train.playing import network_of, policy_of
 Format: TypeAlias = Literal["torch", "onnx"]
 FORMATS: tuple[Format, ...] = get_args(Format)
 FILES: Mapping[Format, str] = {"torch": "policy.pt2", "onnx": "policy.onnx"}
-MEMORY, ACTION, NEXT = "memory/", "action/", "next/"
-OUTPUTS, VALUE = "outputs", "value"
 TOLERANCE = 1e-4
 """Largest difference of a number from that of the original, as a share of 1 + its size."""
 _EXAMPLE_ROWS = 3  # a size that torch.export does not take for a constant, as it does 0 and 1
@@ -55,36 +54,6 @@ class Exported:
     difference: float
     rows: int
     source: str
-
-
-class ExportedNetwork(nn.Module):
-    """A network that takes and returns tensors in a fixed order.
-
-    Attributes:
-        inputs: names of the inputs: observation columns, then memory.
-        outputs: names of the outputs: actions, outputs, value, the next memory.
-    """
-
-    def __init__(self, network: Any, checkpoint: Checkpoint) -> None:
-        super().__init__()
-        self.network = network
-        self._reads, self._memory = list(checkpoint.observation_space), list(network.memory_keys)
-        self._acts = list(checkpoint.action_space)
-        self.inputs = [*self._reads, *(MEMORY + key for key in self._memory)]
-        self.outputs = [
-            *(ACTION + key for key in self._acts),
-            *(OUTPUTS, VALUE),
-            *(NEXT + MEMORY + key for key in self._memory),
-        ]
-
-    def forward(self, *tensors: Tensor) -> tuple[Tensor, ...]:
-        """Returns the outputs for the inputs, each ``(B, ...)``."""
-        count = len(self._reads)
-        seen = dict(zip(self._reads, tensors[:count], strict=True))
-        memory = dict(zip(self._memory, tensors[count:], strict=True))
-        actions, outputs, value, after = self.network.decide(seen, memory)
-        found = [*(actions[key] for key in self._acts), outputs, value]
-        return (*found, *(after[key] for key in self._memory))
 
 
 def export(
