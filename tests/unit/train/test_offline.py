@@ -27,6 +27,7 @@ from rollout.signals import Stop
 from rollout.testing.fakes import FakeBridge
 from rollout.train.checkpoint import find_checkpoint
 from rollout.train.dataset_learner import DatasetLearner
+from rollout.train.export import export
 from rollout.train.offline import learn_offline
 from rollout.train.offline_config import Bc, OfflineConfig, weight_of
 from rollout.train.reading import decided
@@ -526,6 +527,9 @@ def test_masked_games_are_cloned_and_actions_that_were_not_legal_are_refused(tmp
     config |= {"output": str(tmp_path / "run"), "dataset": str(tmp_path / "legal")}
     found = cloned(OfflineConfig.model_validate(config))
     assert 0 < found["loss"] < 10  # a legal choice is never as unlikely as 1e-9
+    made = export(tmp_path / "run", "torch")
+    assert made.folder == tmp_path / "run" / "export-torch"
+    assert (made.source, made.rows > 0) == ("recorded in legal", True)
     config |= {"output": str(tmp_path / "other"), "dataset": str(tmp_path / "illegal")}
     with pytest.raises(
         DatasetError, match=r"step \d+: the recorded action 0 is not legal by 'mask/action'"
