@@ -1,7 +1,7 @@
 """Writes the network of a run as a folder for torch or ONNX, and compares it with the original.
 
     gamut export runs/first --onnx
-    gamut export runs/first --torch --best --output policies/first
+    gamut export runs/first --torch --best --output first_policy
 
 The folder has the network, a model card and a config.json, as a hub takes it (docs/export.md).
 Exit status: 0 done, 2 invalid input, or the network cannot be exported.
@@ -38,8 +38,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("run", help="run directory, or one of its checkpoints")
     formats = parser.add_mutually_exclusive_group(required=True)
     for name, what in (
-        ("torch", "a program of torch.export, policy.pt2"),
-        ("onnx", "ONNX, policy.onnx; needs the extra export"),
+        ("torch", "a program of torch.export, network.pt2"),
+        ("onnx", "ONNX, network.onnx; needs the extra export"),
     ):
         formats.add_argument(
             f"--{name}", dest="format", action="store_const", const=name, help=what

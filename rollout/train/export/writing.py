@@ -30,7 +30,7 @@ from rollout.train.playing import network_of, policy_of
 
 Format: TypeAlias = Literal["torch", "onnx"]
 FORMATS: tuple[Format, ...] = get_args(Format)
-FILES: Mapping[Format, str] = {"torch": "policy.pt2", "onnx": "policy.onnx"}
+FILES: Mapping[Format, str] = {"torch": "network.pt2", "onnx": "network.onnx"}
 TOLERANCE = 1e-4
 """Largest difference of a number from that of the original, as a share of 1 + its size."""
 _EXAMPLE_ROWS = 3  # a size that torch.export does not take for a constant, as it does 0 and 1
