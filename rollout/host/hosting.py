@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 import signal
 import threading
@@ -144,11 +145,17 @@ def log_launch(plan: HostPlan, hosts: int) -> None:
     )
     spec = plan.bridge.spec
     for key, action in mask_like(spec.observation_space, spec.action_space).items():
-        log.warning(
-            "the observation %r looks like a mask of legal actions and masks nothing; name it "
-            "%r, as a MultiBinary, if policies are to keep to it (docs/masks.md)",
-            *(key, f"{MASK}{action}"),
-        )
+        _warn_of_mask(spec.name, key, f"{MASK}{action}")
+
+
+@functools.cache
+def _warn_of_mask(game: str, key: str, name: str) -> None:
+    """Warns of an observation that may be meant as a mask; once, however often games launch."""
+    log.warning(
+        "the observation %r of %s looks like a mask of legal actions and masks nothing; name it %r, "
+        "as a MultiBinary, if policies are to keep to it (docs/masks.md)",
+        *(key, game, name),
+    )
 
 
 def pulse_of(player: Player) -> Pulse:
