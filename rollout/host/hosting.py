@@ -152,8 +152,8 @@ def log_launch(plan: HostPlan, hosts: int) -> None:
 def _warn_of_mask(game: str, key: str, name: str) -> None:
     """Warns of an observation that may be meant as a mask; once, however often games launch."""
     log.warning(
-        "the observation %r of %s looks like a mask of legal actions and masks nothing; name it %r, "
-        "as a MultiBinary, if policies are to keep to it (docs/masks.md)",
+        "the observation %r of %s looks like a mask of legal actions and masks nothing; name it "
+        "%r, as a MultiBinary, if policies are to keep to it (docs/masks.md)",
         *(key, game, name),
     )
 
