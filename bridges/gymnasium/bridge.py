@@ -231,7 +231,7 @@ def _make_masked(
     kwargs: Mapping[str, Any],
     masks: Source,
 ) -> gymnasium.Env[Any, Any]:
-    env = made(registered, kwargs)
+    env: Any = made(registered, kwargs)
     try:
         return with_masks(env, masks)  # type: ignore[no-any-return] # or a wrapper of it
     except BaseException:

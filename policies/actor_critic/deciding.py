@@ -25,7 +25,7 @@ def most_likely(layout: ActionLayout, outputs: Tensor) -> dict[str, Tensor]:
     columns: dict[str, Tensor] = {}
     at = 0
     for head in layout.discrete.heads if layout.discrete else ():
-        own = logits[..., at : at + sum(head.sizes)].split(list(head.sizes), -1)
+        own = torch.split(logits[..., at : at + sum(head.sizes)], list(head.sizes), -1)
         chosen = torch.stack([part.argmax(-1) for part in own], -1) + torch.tensor(head.starts)
         columns[head.key] = chosen.reshape(-1, *head.shape).to(_type(head.dtype))
         at += sum(head.sizes)
@@ -52,7 +52,7 @@ def best_value(layout: ActionLayout, values: Tensor) -> Tensor:
     """Returns the sum of the highest values of each choice, ``(B,)``."""
     assert layout.discrete is not None
     sizes = [size for head in layout.discrete.heads for size in head.sizes]
-    best = [part.amax(-1) for part in values.split(sizes, -1)]
+    best = [part.amax(-1) for part in torch.split(values, sizes, -1)]
     return torch.stack(best, -1).sum(-1)
 
 

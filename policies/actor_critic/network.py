@@ -439,7 +439,7 @@ class ActorCritic(nn.Module):
 
 def _masked(outputs: Tensor, mask: Tensor, place: slice, sizes: Sequence[int]) -> Tensor:
     """Returns outputs with negligible logits for what is not legal; see ``rollout.api.masks``."""
-    parts = mask.flatten(1).bool().split(list(sizes), -1)
+    parts = torch.split(mask.flatten(1).bool(), list(sizes), -1)
     hidden = torch.cat([~own & own.any(-1, keepdim=True) for own in parts], -1)
     before, after = place.start, outputs.shape[-1] - place.stop
     return outputs.masked_fill(functional.pad(hidden, (before, after)), NEVER)

@@ -26,7 +26,8 @@ def config_of(checkpoint: Checkpoint, module: ExportedNetwork, file: str) -> dic
         module: its network.
         file: name of the exported network.
     """
-    about, trained = checkpoint.about, checkpoint.about.get("versions") or {}
+    about: Mapping[str, Any] = checkpoint.about
+    trained = about.get("versions") or {}
     name, options = checkpoint.policy
     return {
         "format": _FORMAT,

@@ -16,7 +16,7 @@ from rollout.api import MASK, Bridge, Columns, Start, allocate, leaf_dtype, samp
 from rollout.api.masks import choices_of
 from rollout.configuration.plugins import build_plugin
 from rollout.data import Dataset
-from rollout.errors import GamutError, InputError, UnreadableError
+from rollout.errors import GamutError, InputError
 from rollout.observe.run_files import RUN
 from rollout.train.checkpoint import Checkpoint
 from rollout.yaml12 import load_yaml
@@ -83,8 +83,8 @@ def rows_for(checkpoint: Checkpoint, run: Path, policy: Any) -> Rows:
 def _datasets(folder: Path) -> Iterator[Path]:
     """Yields the datasets that a run has recorded or learned from."""
     try:
-        written = load_yaml((folder / _CONFIG).read_text())
-    except (OSError, UnreadableError, InputError):
+        written = load_yaml(folder / _CONFIG)
+    except (OSError, InputError):
         written = {}
     found: list[Any] = [folder / _DATASET]
     if isinstance(written, Mapping):
@@ -108,7 +108,7 @@ def _recorded(dataset: Dataset, wanted: list[str]) -> Iterator[Columns]:
 
 
 def _played(checkpoint: Checkpoint, policy: Any) -> Iterator[Columns]:
-    about = checkpoint.about["bridge"]
+    about: Any = checkpoint.about.get("bridge")  # of the keys for human readers
     bridge: Bridge = build_plugin("bridges", about["name"], about["options"])
     spec = bridge.spec
     if spec.process != "in_process":
