@@ -94,7 +94,7 @@ class Symbols(nn.Module):
         if shares is not None:
             if self._shared:
                 parts = functional.embedding(index, self.table) * shares.unsqueeze(-1)
-                return parts.view(len(parts), 2, -1).sum(1)
+                return parts.unflatten(1, (2, -1)).flatten(2).sum(1)
             return functional.embedding_bag(
                 index, self.table, mode="sum", per_sample_weights=shares
             )

@@ -93,7 +93,7 @@ def export(
     folder = Path(output).expanduser() if output else place / f"export-{format}"
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise ConfigError(f"{folder} exists and is not empty; name another with --output")
-    module = ExportedNetwork(copy.deepcopy(network).cpu().float().eval(), checkpoint)
+    module = ExportedNetwork(_plain(network), checkpoint)
     rows = rows_for(checkpoint, place, policy)
     folder.parent.mkdir(parents=True, exist_ok=True)
     # Renamed once it is complete and right, so that no folder has half an export.
@@ -112,6 +112,14 @@ def export(
     finally:
         shutil.rmtree(begun, ignore_errors=True)
     return Exported(folder, difference, rows.count, rows.source)
+
+
+def _plain(network: Any) -> Any:
+    """Returns a copy that shares nothing, in the usual order of memory, and without gradients."""
+    copied = copy.deepcopy(network).cpu().float().eval().requires_grad_(requires_grad=False)
+    for parameter in copied.parameters():
+        parameter.data = parameter.data.clone(memory_format=torch.contiguous_format)
+    return copied
 
 
 def _require_onnx() -> None:

@@ -107,7 +107,7 @@ def test_an_export_computes_what_the_network_does(name, format_, tmp_path):
     place = checkpoint_of(tmp_path, name)
     made = export(place, format_, tmp_path / "out")
     assert made.rows == 128
-    assert made.difference <= 2e-5
+    assert made.difference < code.TOLERANCE
     assert sorted(p.name for p in made.folder.iterdir()) == sorted(
         ["README.md", "config.json", code.FILES[format_]]
     )
@@ -155,7 +155,7 @@ def test_the_layout_in_the_config_explains_the_outputs(name, tmp_path):
         for i in about["inputs"]
     ]
     found = dict(zip([o["name"] for o in about["outputs"]], network(*given), strict=True))
-    outputs = found["outputs"].detach().numpy()
+    outputs = found["outputs"].numpy()
     for part in about["layout"]:
         action = found[f"action/{part['action']}"].numpy().reshape(rows, -1)
         if part["kind"] == "choices":
@@ -223,7 +223,7 @@ def test_an_operator_that_onnx_does_not_have_is_named(tmp_path, monkeypatch, cap
     monkeypatch.setattr(ActorCritic, "forward", forward)
     assert main([str(place), "--onnx", "--output", str(tmp_path / "out")]) == 2
     said = capsys.readouterr().err
-    assert "special_bessel_j0" in said
+    assert "bessel_j0" in said
     assert "--torch" in said
     assert not (tmp_path / "out").exists()
     assert main([str(place), "--torch", "--output", str(tmp_path / "out")]) == 0
