@@ -94,7 +94,8 @@ class Symbols(nn.Module):
         if shares is not None:
             if self._shared:
                 parts = functional.embedding(index, self.table) * shares.unsqueeze(-1)
-                return parts.unflatten(1, (2, -1)).flatten(2).sum(1)
+                # Not len(parts): in an export it would be a constant.
+                return parts.view(parts.shape[0], 2, -1).sum(1)
             return functional.embedding_bag(
                 index, self.table, mode="sum", per_sample_weights=shares
             )

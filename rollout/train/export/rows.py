@@ -16,6 +16,7 @@ from rollout.api import MASK, Bridge, Columns, Start, allocate, leaf_dtype, samp
 from rollout.api.masks import choices_of
 from rollout.configuration.plugins import build_plugin
 from rollout.data import Dataset
+from rollout.data.schema import column_name
 from rollout.errors import GamutError, InputError
 from rollout.observe.run_files import RUN
 from rollout.train.checkpoint import Checkpoint
@@ -95,14 +96,13 @@ def _datasets(folder: Path) -> Iterator[Path]:
 
 
 def _recorded(dataset: Dataset, wanted: list[str]) -> Iterator[Columns]:
-    names, left = [f"observation/{name}" for name in wanted], _ROWS
+    names, left = {name: column_name("observation", name) for name in wanted}, _ROWS
     for ref in dataset.episodes():
         if ref.length == 0 or left <= 0:
             continue
-        for window in dataset.stream(ref, names, length=left):
-            yield {name: np.array(window.columns[f"observation/{name}"]) for name in wanted}
-            left -= len(window.columns[names[0]])
-            break
+        window = next(dataset.stream(ref, list(names.values()), length=left))
+        yield {name: np.array(window.columns[column]) for name, column in names.items()}
+        left -= len(window.columns[names[wanted[0]]])
     if left == _ROWS:
         raise InputError("there is no finished episode in it")
 
