@@ -88,8 +88,8 @@ def run(function, config, name, keys, *arguments):
 
 def game(output):
     return {
-        "output": output, "bridge": {"name": "fake", "side": 16}, "task": "./task.yaml", "actors": 0,
-        "instances": 3, "wandb": {"mode": "disabled"},
+        "output": output, "bridge": {"name": "fake", "side": 16}, "task": "./task.yaml",
+        "actors": 0, "instances": 3, "wandb": {"mode": "disabled"},
     }  # fmt: skip
 
 
