@@ -1,6 +1,5 @@
 """What ``scripts/submit.py`` would send, what it refuses, and how it follows a job."""
 
-import json
 import os
 import re
 import signal
@@ -11,7 +10,6 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-import yaml
 from ray._private.ray_constants import get_runtime_env_default_excludes
 from ray._private.runtime_env.packaging import create_package
 
@@ -815,93 +813,7 @@ def test_nothing_is_shared_where_machines_can_be_added():
     assert options["num_cpus"] == 4
 
 
-# --- Files for clusters -------------------------------------------------------------------------
-
-
-def launcher():
-    return yaml.safe_load((CLUSTER / "ray_cluster.yaml").read_text())
-
-
-def kuberay():
-    return yaml.safe_load((CLUSTER / "kuberay.yaml").read_text())["spec"]
-
-
-def test_the_launcher_takes_its_file():
-    from ray.autoscaler._private.util import prepare_config, validate_config
-
-    validate_config(prepare_config(launcher()))
-
-
-def test_the_launcher_s_file_is_really_checked():
-    from ray.autoscaler._private.util import prepare_config, validate_config
-
-    config = launcher()
-    config["head_node_type"] = "none"
-    with pytest.raises(ValueError, match="head_node_type"):
-        validate_config(prepare_config(config))
-
-
-def ray_resources(group):
-    """Custom resources of a group of KubeRay, which come as JSON in quotes."""
-    text = group["rayStartParams"].get("resources", '"{}"')
-    return json.loads(json.loads(text))
-
-
-def test_both_files_have_the_same_machines_for_games_and_for_learning():
-    types = launcher()["available_node_types"]
-    groups = {group["groupName"]: group for group in kuberay()["workerGroupSpecs"]}
-    assert groups.keys() == {"games", "learners"}
-    assert types.keys() == {"head", *groups}
-    for name, group in groups.items():
-        theirs = dict(types[name]["resources"])
-        limits = group["template"]["spec"]["containers"][0]["resources"]["limits"]
-        assert theirs.pop("CPU") == int(limits["cpu"])
-        assert theirs.pop("GPU", 0) == int(limits.get("nvidia.com/gpu", 0))
-        assert theirs.pop("memory") <= int(limits["memory"].removesuffix("Gi")) * GIB
-        assert theirs == ray_resources(group)
-        assert types[name]["min_workers"] == group["minReplicas"] >= 1
-        assert types[name]["max_workers"] == group["maxReplicas"]
-    assert "gamut_game" in ray_resources(groups["games"])
-    assert "gamut_learner" in ray_resources(groups["learners"])
-
-
-def test_heads_play_no_games_in_either_file():
-    assert launcher()["available_node_types"]["head"]["resources"]["CPU"] == 0
-    assert kuberay()["headGroupSpec"]["rayStartParams"]["num-cpus"] == "0"
-
-
-def test_clusters_ask_for_tokens_in_either_file():
-    config = launcher()
-    for commands in ("head_start_ray_commands", "worker_start_ray_commands"):
-        starts = [line for line in config[commands] if "ray start" in line]
-        assert starts
-        assert all("RAY_AUTH_MODE=token" in line for line in starts)
-    assert kuberay()["authOptions"]["mode"] == "token"
-
-
-def test_both_files_run_the_ray_that_we_are_pinned_to():
-    import ray
-
-    spec = kuberay()
-    assert spec["rayVersion"] == ray.__version__
-    templates = [spec["headGroupSpec"], *spec["workerGroupSpecs"]]
-    images = {t["template"]["spec"]["containers"][0]["image"] for t in templates}
-    assert len(images) == 1
-
-
-def test_runs_lie_on_shared_storage_in_either_file():
-    spec = kuberay()
-    for group in [spec["headGroupSpec"], *spec["workerGroupSpecs"]]:
-        pod = group["template"]["spec"]
-        env = {e["name"]: e["value"] for e in pod["containers"][0]["env"]}
-        mounts = {m["mountPath"]: m["name"] for m in pod["containers"][0]["volumeMounts"]}
-        volumes = {v["name"] for v in pod["volumes"]}
-        assert mounts[env["GAMUT_RUNS_DIR"]] in volumes
-        assert pod["terminationGracePeriodSeconds"] >= 60
-    config = launcher()
-    for commands in ("head_start_ray_commands", "worker_start_ray_commands"):
-        starts = [line for line in config[commands] if "ray start" in line]
-        assert all("GAMUT_RUNS_DIR=/" in line for line in starts)
+# --- What a job gets -----------------------------------------------------------------------------
 
 
 def test_packages_are_counted_without_looking_at_them():

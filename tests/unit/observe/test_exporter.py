@@ -8,7 +8,9 @@ import sys
 import time
 from pathlib import Path
 
+import promql_parser
 import pytest
+import yaml
 
 from rollout.observe.exporter import (
     COMMON_TAGS,
@@ -22,6 +24,7 @@ from rollout.observe.metrics import Metrics
 
 ROOT = Path(__file__).parents[3]
 DASHBOARD = ROOT / "configs" / "grafana" / "gamut.json"
+MONITORING = ROOT / "configs" / "grafana" / "monitoring.yaml"
 DOCUMENT = ROOT / "docs" / "watching.md"
 
 
@@ -296,6 +299,52 @@ def test_tags_that_expressions_group_by_exist():
             labels = set(re.findall(r"\{\{(\w+)\}\}", target["legendFormat"]))
             assert wanted <= tags[name], target["expr"]
             assert labels <= wanted or panel["type"] == "stat", target
+
+
+def alerts():
+    monitor, rules = yaml.safe_load_all(MONITORING.read_text())
+    assert monitor["spec"]["podMetricsEndpoints"][0]["port"] == "metrics"
+    return [rule for group in rules["spec"]["groups"] for rule in group["rules"]]
+
+
+def parts(expression):
+    """The selectors of metrics in an expression, and the labels that it groups or matches by."""
+    selectors, labels = [], set()
+
+    def visit(node):
+        if isinstance(node, promql_parser.VectorSelector):
+            selectors.append(node)
+        if isinstance(node, promql_parser.AggregateExpr) and node.modifier:
+            labels.update(node.modifier.labels)
+        if isinstance(node, promql_parser.BinaryExpr) and node.modifier and node.modifier.matching:
+            labels.update(node.modifier.matching.labels)
+        return True
+
+    assert promql_parser.walk(promql_parser.parse(expression), visit)
+    return selectors, labels
+
+
+@pytest.mark.parametrize("alert", alerts(), ids=lambda alert: alert["alert"])
+def test_alerts_ask_for_metrics_that_exist_by_tags_that_they_have(alert):
+    metrics = {name: metric for metric in EXPORTED for name in series(metric)}
+    selectors, labels = parts(alert["expr"])
+    assert selectors
+    for selector in selectors:
+        metric = metrics[selector.name]
+        assert labels <= set(metric.tags)
+        for matcher in selector.matchers.matchers:
+            assert matcher.value in (*metric.values, OTHER) or matcher.name in COMMON_TAGS
+            assert matcher.name in metric.tags
+    said = " ".join(alert["annotations"].values())
+    assert set(re.findall(r"\$labels\.(\w+)", said)) <= labels
+    assert {"run"} <= labels
+    counters = {name for name in metrics if name.endswith("_total")}
+    grown = set(re.findall(r"(?:increase|rate)\((\w+)", alert["expr"]))
+    assert grown == {selector.name for selector in selectors} & counters
+
+
+def test_the_document_names_every_alert():
+    assert set(re.findall(r"`(Gamut\w+)`", DOCUMENT.read_text())) == {a["alert"] for a in alerts()}
 
 
 def test_the_document_lists_every_metric_as_it_is():
