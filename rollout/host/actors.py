@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -200,12 +200,16 @@ class Supervisor:
         for actor in self.actors:
             if actor.due is not None and actor.due <= now:
                 self.launch(actor)
+        watched = [a for a in self.actors if a.handle is not None and (a.requests or self.serving)]
+        asked = [a.pulse_request for a in watched if a.pulse_request is not None]
+        answered = set(self.launcher.wait(asked, 0.0)) if asked else set[Any]()  # in one call
+        for actor in self.actors:
             if actor.handle is None:
                 continue
             if away > 2 * POLL_S:
                 actor.last_progress += away  # the caller was busy and did not check the actors
             if actor.requests or self.serving:
-                self._read_pulse(actor, now)
+                self._read_pulse(actor, now, answered)
             else:
                 actor.last_progress = now
             if actor.handle is not None:
@@ -226,12 +230,18 @@ class Supervisor:
             which = "outside quarantine " if machines else ""
             log.warning(what, len(late), names, self.launcher.missing_resources(), which)
 
-    def _read_pulse(self, actor: Actor, now: float) -> None:
-        """Reads the pulse of an actor, and requests the next one once it is silent."""
+    def _read_pulse(self, actor: Actor, now: float, answered: Collection[Any]) -> None:
+        """Reads the pulse of an actor, and requests the next one once it is silent.
+
+        Args:
+            actor: the actor.
+            now: monotonic seconds.
+            answered: requests for pulses that are done.
+        """
         if actor.pulse_request is None:
             if self.serving or now - actor.last_progress > POLL_S:
                 actor.pulse_request = self.launcher.request_pulse(actor.handle)
-        elif self.launcher.wait([actor.pulse_request], 0.0):
+        elif actor.pulse_request in answered:
             request, actor.pulse_request = actor.pulse_request, None
             before = actor.pulse
             try:

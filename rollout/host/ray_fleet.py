@@ -22,6 +22,7 @@ from rollout.host.schedule import Ledger, Schedule
 log = logging.getLogger(__name__)
 
 _LATE_S = 30.0  # after which idle hosts play the episodes of one that has not appeared
+_LOOK_S = 0.25  # between two looks at all hosts, whose cost grows with their number
 
 
 @dataclass
@@ -100,30 +101,48 @@ class RayFleet:
         """
         self._schedule = schedule
         self._relaunch_withdrawn()
+        looked = float("-inf")
         while True:
             self._check()
-            self.supervisor.poll()
-            self._reassign_late(schedule)
-            self._fill_requests(schedule)
-            if not any(host.actor.requests for host in self._hosts):
+            now = self.supervisor.clock()
+            if now - looked >= _LOOK_S or not self._waits:
+                looked = now
+                self._look(schedule)
+            if not self._waits:
                 if schedule.exhausted:
                     return
                 self.supervisor.require_available()
             for actor in self.supervisor.wait():
-                yield from self._take(self._hosts[actor.number])
+                host = self._hosts[actor.number]
+                fragments = self._take(host)
+                self._fill_requests(schedule, host)  # it plays on while these are consumed
+                yield from fragments
+                self._fill_requests(schedule, host)  # they may have made further episodes due
 
-    def _fill_requests(self, schedule: Schedule) -> None:
-        """Keeps every actor supplied with episodes and requests for fragments."""
-        most = self.plan.host.max_in_flight or 2
+    def _look(self, schedule: Schedule) -> None:
+        """Does what depends on all actors, whether they have anything to say or not."""
+        self.supervisor.poll()
+        self._reassign_late(schedule)
         for host in self._hosts:
-            actor = host.actor
-            while actor.handle is not None and len(actor.requests) < most:
-                starts = schedule.take(max(0, host.want - host.waiting))
-                if not starts and not host.ledger.held:
-                    break
-                host.ledger.give(starts)
-                host.waiting += len(starts)
-                actor.requests.append(self._request(actor, starts))
+            self._fill_requests(schedule, host)
+        in_flight = sum(len(host.actor.requests) for host in self._hosts)
+        self.news.hosts.queue("in_flight", in_flight)
+
+    @property
+    def _waits(self) -> bool:
+        """True if an actor has a request."""
+        return any(host.actor.requests for host in self._hosts)
+
+    def _fill_requests(self, schedule: Schedule, host: _Host) -> None:
+        """Keeps an actor supplied with episodes and requests for fragments."""
+        most, actor = self.plan.host.max_in_flight or 2, host.actor
+        while actor.handle is not None and len(actor.requests) < most:
+            starts = schedule.take(max(0, host.want - host.waiting))
+            if not starts and not host.ledger.held:
+                break
+            host.ledger.give(starts)
+            host.waiting += len(starts)
+            actor.requests.append(self._request(actor, starts))
 
     def _request(self, actor: Actor, starts: Sequence[Start]) -> Any:
         """Requests fragments of an actor; returns the reference to its reply."""
@@ -138,7 +157,6 @@ class RayFleet:
         host.waiting = report.waiting
         self.news.read(report)
         self.news.hosts.note(actor.number, report.figures)
-        self.news.hosts.queue("in_flight", sum(len(h.actor.requests) for h in self._hosts))
         results = [result for fragment in fragments for result in fragment.results]
         losses = [loss for fragment in fragments for loss in fragment.losses]
         host.ledger.settle(results, losses, report.abandoned)

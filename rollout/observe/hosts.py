@@ -98,7 +98,9 @@ class HostTable:
         instances = sum(h.instances for h in hosts)
         if not instances:
             return {}
-        counts = self._before + sum((Counter(h.counts) for h in hosts), Counter())
+        counts = Counter(self._before)
+        for host in hosts:
+            counts.update(host.counts)
         counts["host"] = self.replaced
         queues = {"waiting": sum(h.waiting for h in hosts), **self._queues}
         memory = sum(h.memory_mb for h in hosts)
