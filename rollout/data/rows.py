@@ -181,10 +181,10 @@ class RowEncoder:
                 values = fragment.final_observations[key]
                 parts[column.name] = encode(column.codec, kind, values).take(index)
         if self._details:
-            rows = _detail_rows(fragment.details, order)
-            parts[DETAILS] = _texts(rows if rows is not None else [None] * order.length)
-            finals = fragment.final_details or [None] * len(ends)
-            parts["final_details"] = _texts(finals).take(index)
+            none = pa.nulls(order.length, pa.string())
+            rows, finals = _detail_rows(fragment.details, order), fragment.final_details
+            parts[DETAILS] = none if rows is None else _texts(rows)
+            parts["final_details"] = _texts(finals).take(index) if finals else none
         return parts
 
     def _check(self, fragment: Fragment) -> None:
