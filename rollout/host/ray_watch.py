@@ -33,6 +33,7 @@ _POLL_S = 1.0
 _ANSWER_S = 2.0  # deadline of a connection to the head
 _WARN_S = 5.0  # without a sign of life of a part that may come back
 _GONE_S = 45.0  # likewise, after which the run ends; Ray ends the process after 60
+_RECONNECT = "RAY_gcs_rpc_server_reconnect_timeout_s"  # variable: these 60 s, where others are set
 _GRACE_S = 8.0  # for the main thread to notice, where it does not wait for Ray
 _DETECT_S = 3.0  # between an error of Ray and the death that caused it
 _ENDED_SHORT = 3
@@ -115,11 +116,12 @@ class RayWatch:
         except OSError as error:
             silent = time.monotonic() - self._last_answer
             what = f"{_HEAD} at {host}:{port} does not answer ({error.strerror or error})"
-            if silent > _GONE_S:
+            patience_s = _head_patience()
+            if silent > patience_s:
                 self._lost = self._lost or f"{what} for {silent:.0f} s"
             elif silent > _WARN_S and not self._warned:
                 self._warned = True
-                log.warning("%s; it is given %.0f s to come back", what, _GONE_S)
+                log.warning("%s; it is given %.0f s to come back", what, patience_s)
             return
         self._last_answer, self._warned = time.monotonic(), False
 
@@ -149,6 +151,15 @@ class RayWatch:
                 finally:
                     say(f"ended short: {self._lost}. Saved: {saved}; continue with --resume")
                     os._exit(_ENDED_SHORT)
+
+
+def _head_patience() -> float:
+    """Returns how long a head may be silent, in seconds; less than Ray itself waits for one.
+
+    A head that keeps its tables in Redis may be replaced, for which KubeRay sets ten minutes.
+    """
+    given = os.environ.get(_RECONNECT, "")
+    return max(_GONE_S, 0.75 * int(given)) if given.isdecimal() else _GONE_S
 
 
 _current: RayWatch | None = None

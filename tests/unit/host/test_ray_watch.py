@@ -73,14 +73,16 @@ def test_a_part_that_is_stopped_is_given_time_to_be_continued(part, caplog, monk
     ray_watch.forget()
 
 
-def test_a_head_elsewhere_is_given_time_to_come_back(caplog, monkeypatch):
+@pytest.mark.parametrize(("of_ray", "given"), [("", 1), ("1", 1), ("ten", 1), ("4", 3)])
+def test_a_head_elsewhere_is_given_time_to_come_back(caplog, monkeypatch, of_ray, given):
+    monkeypatch.setenv("RAY_gcs_rpc_server_reconnect_timeout_s", of_ray)
     for name, value in (("_POLL_S", 0.02), ("_WARN_S", 0.05), ("_GONE_S", 1.0)):
         monkeypatch.setattr(ray_watch, name, value)
     with socket.create_server(("127.0.0.1", 0)) as head:
         port = head.getsockname()[1]
     with watched(cluster(f"127.0.0.1:{port}")):
         assert lost(10.0).startswith(f"Ray's head at 127.0.0.1:{port} does not answer (Connection")
-    assert "it is given 1 s to come back" in caplog.text
+    assert f"it is given {given} s to come back" in caplog.text
     ray_watch.forget()
 
 
