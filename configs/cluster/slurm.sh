@@ -16,15 +16,14 @@ set -euo pipefail
 # shellcheck disable=SC2016  # it is expanded on the node
 start='
     mkdir -pm 700 "$GAMUT_RAY_TMP"
-    resources="{\"gamut_game\": $(($(nproc) / 2)), \"gamut_learner\": ${SLURM_GPUS_ON_NODE:-$GAMUT_LEARNERS}}"
+    resources="{\"gamut_game\": $(($(getconf _NPROCESSORS_ONLN) / 2)), \"gamut_learner\": ${SLURM_GPUS_ON_NODE:-$GAMUT_LEARNERS}}"
     exec ray start --block --disable-usage-stats --resources="$resources" "$@"'
 
 mapfile -t nodes < <(scontrol show hostnames "$SLURM_JOB_NODELIST")
 # Always in a subshell, so that ending it ends the step.
-step() { exec srun --nodes=1 --ntasks=1 --overlap --nodelist="$1" "${@:2}"; }
+step() { exec srun --nodes=1 --ntasks=1 --overlap --cpu-bind=none --nodelist="$1" "${@:2}"; }
 
-# Only this user may read the token; a variable would be readable for every game.
-umask 077
+# In a folder of mode 0700; a variable would be readable for every game.
 folder=$(mktemp -d "${GAMUT_SHARED:-$HOME}/gamut-slurm-XXXXXX")
 export RAY_AUTH_MODE=token RAY_AUTH_TOKEN_PATH=$folder/token GAMUT_RAY_TMP=/tmp/gr$SLURM_JOB_ID
 python -c 'import secrets; print(secrets.token_hex(32))' > "$RAY_AUTH_TOKEN_PATH"

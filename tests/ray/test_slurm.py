@@ -22,7 +22,7 @@ SRUN = """#!/bin/bash
 echo "srun $*" >> "$SAID"
 while [[ $1 == --* ]]; do
     case $1 in
-        --nodes=1 | --ntasks=1 | --overlap) ;;
+        --nodes=1 | --ntasks=1 | --overlap | --cpu-bind=none) ;;
         --nodelist=one | --nodelist=two) ;;
         *) echo "srun: unrecognized option $1" >&2; exit 1 ;;
     esac
@@ -74,9 +74,9 @@ def job(slurm, *settings):
     output = Path(slurm[0]["GAMUT_SHARED"]) / "run"
     command = ["bash", SCRIPT, "collect", "--resume", "--set", "bridge=fake", "policy=random"]
     command += ["actors=2", "host.resources.gamut_game=0.5", f"output={output}", *settings]
-    log = (output.parent / "log").open("wb")
-    how = {"env": slurm[0], "cwd": ROOT, "stdout": log, "stderr": subprocess.STDOUT}
-    return subprocess.Popen(command, **how), output
+    with (output.parent / "log").open("wb") as log:
+        how = {"env": slurm[0], "cwd": ROOT, "stdout": log, "stderr": subprocess.STDOUT}
+        return subprocess.Popen(command, **how), output
 
 
 def left(slurm):
