@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.ray, pytest.mark.heavy, pytest.mark.slow]
 
 SRUN = """#!/bin/bash
 # Runs a step here; its options are those that Slurm knows.
-echo "srun $*" >> "$SAID"
+echo "srun ${*//$'\\n'/ }" >> "$SAID"
 while [[ $1 == --* ]]; do
     case $1 in
         --nodes=1 | --ntasks=1 | --overlap | --cpu-bind=none) ;;
