@@ -348,7 +348,7 @@ class Window:
         def launch(fleet: RayFleet, plan: HostPlan, count: int) -> Supervisor:
             stage: Any = ray.remote(num_cpus=0, max_concurrency=4 * count)(Stage)
             stages = [stage.remote(plan, pace=pace, dying=dying) for _ in range(STAGES)]
-            ray.get([each.close.remote() for each in stages])
+            ray.get([each.close.remote() for each in stages], timeout=120)
             launchers.append(Puppeteer(stages))
             keys: dict[str, Any] = {"restarts": plan.host.actor_restarts, "stall_s": plan.stall_s}
             keys |= {"policy_s": plan.host.policy_s, "name": "host", "failed": fleet.failed}
