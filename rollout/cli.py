@@ -13,11 +13,13 @@ import signal
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 from pydantic import BaseModel
 
+from rollout.at_address import run_at
 from rollout.config import LogConfig, help_text, parse_set
 from rollout.configuration import document
 from rollout.configuration.document import from_document
@@ -118,10 +120,11 @@ def main(
     with Stop() as stop:
         try:
             with no_exit(OTHER_CODE):
+                job = partial(run_at, function)
                 resume, asked = arguments.resume, getattr(arguments, "estimate", False)
-                if asked and not _estimated(function, config, resume, stop):
+                if asked and not _estimated(job, config, resume, stop):
                     return DONE
-                missing = function(config, Session(resume or asked, stop))
+                missing = job(config, Session(resume or asked, stop))
         except (Exception, KeyboardInterrupt, SystemExit) as error:
             status = _status(error, stop)
             if status is None:

@@ -43,6 +43,7 @@ from rollout.configuration.sections import (
     StateSetConfig,
     key,
 )
+from rollout.files import store_address
 
 __all__ = [
     "BridgeConfig",
@@ -79,8 +80,12 @@ def _directory(path: Any) -> Any:
     return Path(path) if isinstance(path, str) else path
 
 
-Directory = Annotated[Path, BeforeValidator(_directory), PlainSerializer(str, return_type=str)]
-"""A path that is written as text."""
+def _text(path: Path) -> str:
+    return store_address(path) or str(path)
+
+
+Directory = Annotated[Path, BeforeValidator(_directory), PlainSerializer(_text, return_type=str)]
+"""A path, or an address in a store, that is written as text."""
 
 
 class RecordingConfig(Section):
@@ -169,17 +174,21 @@ class RunConfig(Section):
         derives: keys, each with the keys or sections whose values it may decide.
         addresses: keys whose values may be addresses of stores; others are paths or names.
         estimates: whether the job can tell what its calls of models will cost, by ``--estimate``.
+        spreads: whether parts of the run write its files on other machines of a cluster.
     """
 
     may_change: ClassVar[tuple[str, ...]] = ("output", "host", "ray", "wandb", "log")
     may_grow: ClassVar[tuple[str, ...]] = ()
     chosen: ClassVar[tuple[str, ...]] = ()
     derives: ClassVar[Mapping[str, tuple[str, ...]]] = {"task": ("bridge",)}
-    addresses: ClassVar[tuple[str, ...]] = ()
+    addresses: ClassVar[tuple[str, ...]] = ("output",)
+    spreads: ClassVar[bool] = False
     estimates: ClassVar[bool] = False
 
     output: Directory = key(
-        ..., "Run directory; relative to GAMUT_RUNS_DIR if set, else to the current directory."
+        ...,
+        "Run directory; relative to GAMUT_RUNS_DIR if set, else to the current directory; or an "
+        "address in a store, e.g. s3://bucket/runs/first, to which the run is copied.",
     )
     wandb: WandbConfig = key(WandbConfig, "Mirroring of metrics.")
     log: LogConfig = key(LogConfig, "Log output.")
@@ -246,7 +255,7 @@ class CollectConfig(FleetConfig):
         *(f"policy.{name}" for name in OF_MODELS),
     )
     may_grow: ClassVar[tuple[str, ...]] = ("episodes", "env_steps")
-    addresses: ClassVar[tuple[str, ...]] = ("recording.upload",)
+    addresses: ClassVar[tuple[str, ...]] = (*FleetConfig.addresses, "recording.upload")
     estimates: ClassVar[bool] = True
 
     policy: PolicyConfig = key(..., "The policy.")

@@ -14,7 +14,7 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from filelock import FileLock, Timeout
 
@@ -25,10 +25,23 @@ _REMOTE = re.compile(
     r"|https?|file|ftps?|sftp|scp|ssh|smb|nfs|webdavs?|davs?):/",
     re.IGNORECASE,
 )
+_STORE = re.compile(
+    r"(s3a?|gs|gcs|abfss?|adl|az|oci|oss|memory):/+(?=[^/])",
+    re.IGNORECASE,
+)
 _BLOCK = 1 << 16  # bytes read at once
 MOST_BYTES = 1 << 26
 """Size of the largest document, and of the longest line, that is read, in bytes."""
 _NO_LOCKS = (errno.ENOSYS, errno.ENOTSUP, errno.ENOLCK)
+
+
+def store_address(path: Path | str) -> str:
+    """Returns the address in a store, e.g. ``s3://bucket/runs``; empty for another path.
+
+    A ``Path`` that was made of an address has one slash less.
+    """
+    found = _STORE.match(str(path))
+    return "" if found is None else f"{found[1].lower()}://{str(path)[found.end() :].rstrip('/')}"
 
 
 def remote(path: str) -> str:
@@ -40,8 +53,8 @@ def remote(path: str) -> str:
     if found is None:
         return ""
     return (
-        f"expected a path of this machine, got {path}; {found[1]} is not supported: use a local "
-        f"folder, or mount the remote one and give the path where it is mounted"
+        f"expected a path of this machine, got {path}; {found[1]} is not supported here: use a "
+        f"local folder, or mount the remote one and give the path where it is mounted"
     )
 
 
@@ -128,9 +141,9 @@ def _limited(data: bytes, what: str, path: Path) -> bytes:
     raise UnreadableError(errno.EINVAL, said, str(path))
 
 
-def set_aside(path: Path) -> Path:
-    """Renames a damaged file or folder so that it is not read any more; returns its new path."""
-    names = (f"{path.name}.damaged{n or ''}" for n in itertools.count())
+def set_aside(path: Path, why: str = "damaged") -> Path:
+    """Renames a file or folder so that it is not read any more; returns its new path."""
+    names = (f"{path.name}.{why}{n or ''}" for n in itertools.count())
     return path.rename(next(t for name in names if not (t := path.with_name(name)).exists()))
 
 
@@ -182,6 +195,20 @@ def write_atomically(path: Path, text: str, *, fsync: bool = True) -> None:
         new.write_text(text, encoding="utf-8")
 
 
+def cut_last_line(file: BinaryIO) -> int:
+    """Removes an incomplete last line of a file; returns the number of bytes removed."""
+    end = size = file.seek(0, os.SEEK_END)
+    found = -1
+    while end and found < 0:
+        begin = max(0, end - _BLOCK)
+        file.seek(begin)
+        found = file.read(end - begin).rfind(b"\n")
+        end = begin + found + 1
+    if end < size:
+        file.truncate(end)
+    return size - end
+
+
 class LineFile:
     """A file to which whole lines are appended; a crash leaves at most an incomplete last one.
 
@@ -202,16 +229,7 @@ class LineFile:
 
     def cut(self) -> int:
         """Removes an incomplete last line; returns the number of bytes removed."""
-        end = size = self._file.seek(0, os.SEEK_END)
-        found = -1
-        while end and found < 0:
-            begin = max(0, end - _BLOCK)
-            self._file.seek(begin)
-            found = self._file.read(end - begin).rfind(b"\n")
-            end = begin + found + 1
-        if end < size:
-            self._file.truncate(end)
-        return size - end
+        return cut_last_line(self._file)
 
     def append(self, text: str) -> None:
         """Appends complete lines.

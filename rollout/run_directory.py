@@ -21,9 +21,11 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import os
 import platform
+import re
 import secrets
 import shutil
 import socket
@@ -37,16 +39,18 @@ from pathlib import Path
 from shlex import quote
 from typing import Any, TypeVar
 
+from rollout.api import cache_folder
 from rollout.checkout import commit_of
 from rollout.config import RunConfig, load_config, resolved, write_config
 from rollout.configuration.secrets import hidden, refuse_secrets
 from rollout.errors import ConfigError, InputError, RunDirectoryError, is_disk_full
-from rollout.files import locked, remote, write_atomically
+from rollout.files import locked, parse_json, read_document, remote, store_address, write_atomically
 from rollout.host.processes import RUN_ID
 from rollout.observe.run_files import LINEAGE, LOG, METRICS, RUN, RUNS_DIR, SUMMARY, read_about
 
 _SWEEP, _SWEEP_RUN = "WANDB_SWEEP_ID", "WANDB_RUN_ID"  # set by `wandb agent`
-_IN_RAY_JOB = "RAY_JOB_CONFIG_JSON_ENV_VAR"
+IN_RAY_JOB = "RAY_JOB_CONFIG_JSON_ENV_VAR"
+"""Environment variable that Ray sets in jobs."""
 _CONFIG, _LOCK = "config.yaml", ".run.lock"
 _BEGINNING = {
     *(_LOCK, RUN, _CONFIG, METRICS, LOG, LINEAGE),
@@ -54,6 +58,7 @@ _BEGINNING = {
 }
 """Files of a run in which nothing was recorded, except those of the mirror."""
 
+_NAME = 80  # characters of an address in the name of a folder
 _PACKAGES = ("gamut", "ray", "torch", "numpy", "gymnasium", "pyarrow")
 
 _C = TypeVar("_C", bound=RunConfig)
@@ -103,7 +108,7 @@ class RunDirectory:
         """
         refuse_secrets(resolved(config))
         folder = folder_of(path)
-        config = config.model_copy(update={"output": folder})
+        config = config.model_copy(update={"output": Path(address_of(folder) or folder)})
         with _usable(folder):
             folder.mkdir(parents=True, exist_ok=True)
             found = _found(folder)
@@ -209,10 +214,14 @@ class RunDirectory:
 def absolute(path: Path | str) -> Path:
     """Returns the absolute path of an output directory.
 
+    That of an address in a store is the folder in the cache in which its run works.
+
     Raises:
         RunDirectoryError: the path is relative and would be in the folder of a Ray job, which is
-            removed with the job; or it is a URL.
+            removed with the job; or it is a URL of something else than a store.
     """
+    if address := store_address(path):
+        return cached_output(address)
     if said := remote(str(path)):
         raise RunDirectoryError(f"output: {said}")
     path = Path(path).expanduser()
@@ -224,7 +233,7 @@ def absolute(path: Path | str) -> Path:
         if not base.is_absolute():
             raise RunDirectoryError(f"{RUNS_DIR}={runs}: expected an absolute path; set one")
         return (base / path).resolve()
-    if _IN_RAY_JOB in os.environ:
+    if IN_RAY_JOB in os.environ:
         raise RunDirectoryError(
             f"output {path} is relative, and the working directory of a Ray job goes away with the "
             f"job; give an absolute output, or set {RUNS_DIR} in the job's env_vars"
@@ -234,10 +243,53 @@ def absolute(path: Path | str) -> Path:
 
 def folder_of(path: Path | str) -> Path:
     """Returns the folder of the run whose ``output`` is ``path``; see ``RunDirectory.create``."""
-    folder = absolute(path)
-    if _SWEEP in os.environ and _SWEEP_RUN in os.environ:
-        folder = folder / os.environ[_SWEEP_RUN]  # all agents of a sweep have the same output
-    return folder
+    if address := output_address(path):
+        return cached_output(address)
+    return absolute(path) / _of_agent()
+
+
+def output_address(path: Path | str) -> str:
+    """Returns the address of the run whose ``output`` is ``path``; empty for a local folder."""
+    address = store_address(path)
+    return "/".join(filter(None, (address, _of_agent()))) if address else ""
+
+
+def _of_agent() -> str:
+    """Returns the run of an agent of a W&B sweep: all agents have the same output."""
+    return os.environ[_SWEEP_RUN] if {_SWEEP, _SWEEP_RUN} <= os.environ.keys() else ""
+
+
+def require_local(path: Path | str, what: str) -> None:
+    """Refuses an address as the output of what writes files of its own beside a run.
+
+    Raises:
+        RunDirectoryError: it is one.
+    """
+    if address := store_address(path):
+        raise RunDirectoryError(f"output {address}: {what} needs a local folder; name one")
+
+
+def cached_output(address: str) -> Path:
+    """Returns the folder in the cache in which the run at an address works."""
+    words = re.sub(r"[^\w.]+", "-", address)[:_NAME]
+    name = f"{words}-{hashlib.sha256(address.encode()).hexdigest()[:8]}"
+    return outputs_folder() / name / address.rpartition("/")[2]
+
+
+def outputs_folder() -> Path:
+    """Returns the folder of the runs whose outputs are addresses."""
+    return cache_folder().expanduser().resolve() / "outputs"
+
+
+def address_of(folder: Path) -> str:
+    """Returns the address to which a run is copied; empty if it is not."""
+    place = folder.parent
+    if place.parent != outputs_folder():
+        return ""
+    try:
+        return str(parse_json(read_document(place / "address.json"))["address"])
+    except (OSError, ValueError, LookupError, TypeError):
+        return ""
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import tempfile
 from collections import OrderedDict
@@ -15,6 +16,27 @@ from rollout.files import temporary
 
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*(::[a-z][a-z0-9+.-]*)*://")
 _MOST_SHARDS = 32  # whose files are kept
+_EXTRAS = {"s3": "s3", "s3a": "s3", "gs": "gcs", "gcs": "gcs"}
+_LIBRARIES = ("aiobotocore", "boto3", "botocore", "fsspec", "gcsfs", "google", "s3fs", "urllib3")
+_MEANINGS = (
+    (
+        "NoCredential|Unable to locate credentials|DefaultCredentialsError|Anonymous caller",
+        "there are no credentials: export those of the store in the environment, e.g. "
+        "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, AWS_PROFILE, or "
+        "GOOGLE_APPLICATION_CREDENTIALS",
+    ),
+    (
+        "PermissionError|Forbidden|AccessDenied|InvalidAccessKeyId|SignatureDoesNotMatch",
+        "the store refuses the credentials of the environment",
+    ),
+    ("NoSuchBucket|bucket does not exist", "there is no such bucket; make it, or name another"),
+    (
+        "Endpoint|Connect|Timeout|refused|unreachable|getaddrinfo",
+        "the store does not answer; check the network and, if it is not the usual one, "
+        "AWS_ENDPOINT_URL",
+    ),
+)
+"""Patterns of errors of libraries of stores, each with what it means."""
 
 
 def is_address(path: Path | str) -> bool:
@@ -30,11 +52,29 @@ def open_system(address: str) -> tuple[Any, str]:
     """
     import fsspec  # noqa: PLC0415 - few need it
 
+    kind = address.partition("://")[0]
+    for name in _LIBRARIES:  # which log the headers of requests at the level debug
+        logging.getLogger(name).setLevel(logging.INFO)
     try:
         system, base = fsspec.core.url_to_fs(address)
-    except (ImportError, ValueError) as error:
+    except ImportError as error:
+        extra = _EXTRAS.get(kind)
+        how = f"; run: pip install 'gamut[{extra}]'" if extra else ""
+        raise DatasetError(f"cannot open {address}: {error}{how}") from error
+    except ValueError as error:
         raise DatasetError(f"cannot open {address}: {error}") from error
+    except Exception as error:  # libraries of stores raise errors of their own, of every kind
+        raise DatasetError(f"cannot open {address}: {explained(error)}") from error
     return system, str(base).rstrip("/")
+
+
+def explained(error: BaseException) -> str:
+    """Returns what an error of a store means, in words, and what to do."""
+    name, text = type(error).__name__, " ".join(str(error).split())
+    for pattern, said in _MEANINGS:
+        if re.search(pattern, f"{name}: {text}"):
+            return f"{said} ({name}: {text})" if text else f"{said} ({name})"
+    return repr(error)
 
 
 class RemoteLayout(Layout):
@@ -103,7 +143,7 @@ class RemoteLayout(Layout):
                 found = self._system.find(f"{self._base}/{folder}")
                 shards[folder] = numbers_in(str(p).rpartition("/")[2] for p in found)
         except Exception as error:  # libraries of stores raise errors of their own, of every kind
-            raise DatasetError(f"cannot list {self._address}: {error!r}") from error
+            raise DatasetError(f"cannot list {self._address}: {explained(error)}") from error
         # What was added after the shards were listed belongs to a later time.
         return {name: [n for n in found if n in shards["data"]] for name, found in shards.items()}
 
@@ -111,7 +151,7 @@ class RemoteLayout(Layout):
         try:
             return bool(self._system.exists(place))
         except Exception as error:
-            raise DatasetError(f"cannot read {self._address}: {error!r}") from error
+            raise DatasetError(f"cannot read {self._address}: {explained(error)}") from error
 
     def _get(self, path: Path) -> None:
         try:

@@ -1,72 +1,187 @@
-"""Copies the shards of a dataset to an address while it is written."""
+"""Copies a folder, a dataset or a whole run, to an address while it is written.
+
+The copies of one pass are made in this order, so that a reader of the address finds everything
+that a file refers to:
+
+1. descriptions that refer to nothing: ``config.yaml``, ``run.json``, ``dataset.json``
+2. the files of whole shards and checkpoints, except their last ones
+3. lines that are appended: ``metrics.jsonl``, ``run.log``, up to their last whole line
+4. the last files of shards and checkpoints, ``seals/*.json`` and ``checkpoint.json``: with them a
+   shard or a checkpoint is complete
+5. other files that have not changed since the pass began, ``summary.json`` last
+
+Journals, locks and temporary files stay here. The folder itself is the queue: nothing waits in
+memory, whatever the speed of the store.
+"""
 
 from __future__ import annotations
 
 import logging
+import os
+import re
+import shutil
+import stat
+import tempfile
 import threading
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from rollout.data.layout import Layout
 from rollout.data.manifest import Manifest, read_manifest
-from rollout.data.remote import open_system
+from rollout.data.remote import explained, open_system
 from rollout.data.shard import Seal
-from rollout.errors import DatasetError
-from rollout.files import read_document
+from rollout.errors import DatasetError, GamutError
+from rollout.files import cut_last_line, open_file, read_document
 
 _PAUSES_S = (1.0, 60.0)  # after the first failure, doubled up to the last
 _TRIES = 4  # at the end of a run
 _END_S = 600.0  # a file that takes longer counts as hung
-_SHARD = ("data", "episodes", "seals")  # the seal last: with it a shard is complete
+_EVERY_S = 5.0  # between two passes
+_SHARE = 0.01  # of the time that may be spent on looking for changed files
+_AGAIN_BYTES_PER_S = 1 << 20  # a growing file is copied whole again: at most so much a second
+
+_SHARD = re.compile(r"(?P<root>(?:.*/)?)(?P<kind>data|episodes|seals)/shard-(?P<number>\d+)\.\w+")
+_CHECKPOINT = re.compile(r"(?P<root>(?:.*/)?checkpoints/)(?P<number>\d+)/(?P<file>[^/]+)")
+_TEMPORARY = re.compile(r"(?:^|/)\.[^/]*\.tmp(?:/|$)")
+_GROWING = re.compile(r"\.(?:jsonl|log|wandb)$|/events\.out\.tfevents[^/]*$")
+_SHARD_FILES = 3  # data, index and seal
+_FIRST = ("config.yaml", "run.json", "dataset.json")
+_LAST = "summary.json"
 
 _log = logging.getLogger(__name__)
 
+Stat: TypeAlias = tuple[int, int]  # size and time of modification
+
+
+@dataclass
+class Found:
+    """The files of a folder that belong at its address, by their paths in it.
+
+    Attributes:
+        groups: files of each shard and checkpoint, by its last file; whole ones only.
+        growing: files that lines are appended to.
+        others: all other files.
+    """
+
+    groups: dict[str, list[str]] = field(default_factory=dict)
+    growing: dict[str, Stat] = field(default_factory=dict)
+    others: dict[str, Stat] = field(default_factory=dict)
+
+
+def group_of(path: str) -> str | None:
+    """Returns the last file of the shard or checkpoint that a file is part of; else None."""
+    if shard := _SHARD.fullmatch(path):
+        return f"{shard['root']}seals/shard-{shard['number']}.json"
+    if found := _CHECKPOINT.fullmatch(path):
+        return f"{found['root']}{found['number']}/checkpoint.json"
+    return None
+
+
+def belongs(path: str) -> bool:
+    """Returns whether a file of a run belongs at its address."""
+    return not (_TEMPORARY.search(path) or path.endswith((".lock", ".arrows")))
+
+
+def stat_of(path: Path) -> Stat | None:
+    """Returns size and time of modification of a file; None if it is none, or a link."""
+    try:
+        found = path.lstat()
+    except OSError:  # it was removed meanwhile
+        return None
+    return (found.st_size, found.st_mtime_ns) if stat.S_ISREG(found.st_mode) else None
+
+
+def scan(root: Path) -> Found:
+    """Returns the files in a folder that belong at its address."""
+    found, parts = Found(), dict[str, list[str]]()
+    for folder, within, names in os.walk(root):
+        within[:] = sorted(n for n in within if not _TEMPORARY.search(n))
+        for name in sorted(names):
+            place = Path(folder) / name
+            path = place.relative_to(root).as_posix()
+            seen = stat_of(place) if belongs(path) else None
+            if seen is None:
+                continue
+            if (group := group_of(path)) is not None:
+                parts.setdefault(group, []).append(path)
+            else:
+                kind = found.growing if _GROWING.search(path) else found.others
+                kind[path] = seen
+    for head, files in parts.items():
+        if head in files and (not _SHARD.fullmatch(head) or len(files) == _SHARD_FILES):
+            found.groups[head] = [path for path in files if path != head]
+    return found
+
 
 class Uploader(AbstractContextManager["Uploader"]):
-    """Copies finished shards to an address of fsspec, in a thread of its own.
+    """Copies what is whole in a folder to an address of fsspec, in a thread of its own.
 
-    The local files stay, so nothing is lost while the store fails: it is tried again, and
-    collection goes on meanwhile. The dataset at the address can be read at any time, without the
-    steps that are not a shard yet. A shard that is there with the same seal is not copied again.
+    The local files stay, so nothing is lost while the store fails: it is tried again, and the run
+    goes on meanwhile. What is at the address can be read at any time. A shard or a checkpoint that
+    is there with the same last file is not copied again. A checkpoint that was removed here is
+    removed there once a newer one is; shards are never removed.
 
     Args:
-        layout: the dataset.
-        address: where to, e.g. ``s3://bucket/name``: empty, or an earlier state of this dataset.
+        root: the folder, or a dataset.
+        address: where to, e.g. ``s3://bucket/name``: empty, or an earlier state of this folder.
+        lost: returns a reason if this process may no longer write to the address.
 
     Attributes:
         failures: how often something could not be copied.
         error: the newest reason; empty if there is none.
 
     Raises:
-        DatasetError: the address cannot be read, or holds something else.
+        DatasetError: the address cannot be read, or holds another dataset.
     """
 
-    def __init__(self, layout: Layout, address: str) -> None:
+    def __init__(
+        self, root: Path | Layout, address: str, *, lost: Callable[[], str] = lambda: ""
+    ) -> None:
         self.address, self.failures, self.error = address, 0, ""
-        self._layout = layout
+        self._root = root.root if isinstance(root, Layout) else root
+        self._lost = lost
         self._system, self._base = open_system(address)
-        self._copied: set[int] = set()
+        self._groups: set[str] = set()  # last files of what is at the address
+        self._copied: dict[str, tuple[Stat, float]] = {}  # other files there, and when
+        self._scan_s = 0.0  # that the newest look for changed files took
         self._wake, self._ending = threading.Event(), threading.Event()
-        self._require_own()
-        self._thread = threading.Thread(target=self._run, name="dataset-upload", daemon=True)
+        if isinstance(root, Layout):
+            self._require_own(root)
+        self._thread = threading.Thread(target=self._run, name="upload", daemon=True)
         self._thread.start()
 
     @property
     def missing(self) -> list[int]:
-        """Numbers of the shards that are not at the address."""
-        return [n for n in self._layout.numbers("data") if n not in self._copied]
+        """Numbers of the shards of a dataset that are not at the address."""
+        copied = {path for path in self._groups if path.startswith("seals/")}
+        layout = Layout(self._root)
+        return [n for n in layout.numbers("data") if layout.name(layout.seal(n)) not in copied]
+
+    def left(self) -> tuple[int, int]:
+        """Returns how many files are not at the address as they are here, and their bytes."""
+        found = scan(self._root)
+        missing = {head: files for head, files in found.groups.items() if head not in self._groups}
+        paths = [path for head, files in missing.items() for path in (*files, head)]
+        paths += [
+            path
+            for path, seen in (found.growing | found.others).items()
+            if self._copied.get(path, (None, 0.0))[0] != seen
+        ]
+        return len(paths), sum((self._root / path).stat().st_size for path in paths)
 
     def wake(self) -> None:
-        """Says that there is a new shard."""
+        """Says that there is something new."""
         self._wake.set()
 
     def describe(self) -> dict[str, Any]:
-        """Returns what was copied, as JSON-able data."""
+        """Returns what was copied of a dataset, as JSON-able data."""
         return {
             "address": self.address,
-            "shards": len(self._copied),
+            "shards": len([path for path in self._groups if path.startswith("seals/")]),
             "missing": self.missing,
             "failures": self.failures,
             "error": self.error,
@@ -76,20 +191,29 @@ class Uploader(AbstractContextManager["Uploader"]):
         """Copies the rest, with a few tries, and ends the thread.
 
         Returns:
-            what is missing; empty if the dataset is complete at the address.
+            what is missing; empty if everything is at the address.
         """
         self.close()
         pause = _PAUSES_S[0]
         for left in reversed(range(_TRIES)):
-            if self._try(self._copy_all):
+            if self._try(to_the_end=True):
                 return ""
+            if self._lost():
+                break
             if left:
                 threading.Event().wait(pause)
                 pause *= 2
+        files, size = self.left()
         return (
-            f"{len(self.missing)} shards, or the description, are not at {self.address} "
-            f"({self.error}); everything is in {self._layout.root}: --resume copies the rest"
+            f"{files} files ({size / 1e6:.1f} MB) are not at {self.address} ({self.error}); "
+            f"everything is in {self._root}: --resume copies the rest"
         )
+
+    def withdraw(self) -> None:
+        """Removes what was copied, after ``close``: the run has removed its folder again."""
+        for path in [*self._groups, *self._copied]:
+            if self._system.exists(self._place(path)):
+                self._system.rm_file(self._place(path))
 
     def close(self) -> None:
         """Ends the thread after the file that it copies. Idempotent."""
@@ -102,75 +226,166 @@ class Uploader(AbstractContextManager["Uploader"]):
 
     def _run(self) -> None:
         pause = 0.0
-        self._wake.set()  # what earlier sessions have left
         while True:
-            self._wake.wait(pause or None)
+            copied = self._try()
+            if copied:
+                pause, wait_s = 0.0, max(_EVERY_S, self._scan_s / _SHARE)
+            else:
+                wait_s = pause = min(max(2 * pause, _PAUSES_S[0]), _PAUSES_S[1])
+            self._wake.wait(wait_s)
             if self._ending.is_set():
                 return
             self._wake.clear()
-            copied = self._try(self._copy_shards)
-            pause = 0.0 if copied else min(max(2 * pause, _PAUSES_S[0]), _PAUSES_S[1])
 
-    def _try(self, work: Callable[[], None]) -> bool:
+    def _try(self, *, to_the_end: bool = False) -> bool:
+        if said := self._lost():
+            self.error = said
+            return False
         try:
-            work()
+            self._copy(to_the_end=to_the_end)
         except Exception as error:  # noqa: BLE001 - libraries of stores raise errors of every kind
             self.failures += 1
-            said = str(error) if isinstance(error, DatasetError) else repr(error)
+            said = str(error) if isinstance(error, GamutError) else explained(error)
             if said != self.error:
                 _log.warning("cannot copy to %s, tried again: %s", self.address, said)
             self.error = said
             return False
+        if self.error:
+            _log.info("copies to %s again", self.address)
         self.error = ""
         return True
 
-    def _copy_all(self) -> None:
-        self._copy_shards(to_the_end=True)
-        self._put(self._layout.card)
-        self._put(self._layout.manifest)
-
-    def _copy_shards(self, *, to_the_end: bool = False) -> None:
-        if not self._system.exists(self._place(self._layout.manifest)):
-            self._put(self._layout.manifest)
-        damaged = ""
-        for number in self.missing:
-            if self._ending.is_set() and not to_the_end:
-                return
-            if not self._is_there(number):
-                if not Seal.read(self._layout.seal(number)).fits(self._layout.data(number)):
-                    damaged = f"{self._layout.data(number)} does not match its seal"
-                    continue
-                for folder in _SHARD:
-                    self._put(self._layout.file(folder, number))
-            self._copied.add(number)
+    def _copy(self, *, to_the_end: bool) -> None:
+        """Makes one pass, in the order that the module describes."""
+        began = time.monotonic()
+        found = scan(self._root)
+        self._scan_s = time.monotonic() - began
+        rest = found.others
+        first = {path: rest.pop(path) for path in list(rest) if path.endswith(_FIRST)}
+        for path, seen in first.items():
+            self._put_changed(path, seen)
+        new, damaged = self._put_parts(found, to_the_end=to_the_end)
+        for path, seen in found.growing.items():
+            self._put_changed(path, seen, at_once=to_the_end or bool(new))
+        for head in new:
+            self._put(head)
+            self._groups.add(head)
+        for path, seen in sorted(rest.items(), key=lambda item: item[0].endswith(_LAST)):
+            if stat_of(self._root / path) == seen:
+                self._put_changed(path, seen)
+        self._remove_old(found)
         if damaged:
-            raise DatasetError(f"{damaged}; run: gamut dataset doctor {self._layout.root}")
+            raise DatasetError("; ".join(damaged))
 
-    def _is_there(self, number: int) -> bool:
-        """True if a shard is at the address, with the same seal, and as large as here."""
-        files = [self._layout.file(folder, number) for folder in _SHARD]
-        if not all(self._system.exists(self._place(path)) for path in files):
-            return False
-        if any(self._system.size(self._place(p)) != p.stat().st_size for p in files):
-            return False
-        sealed: bytes = self._system.cat_file(self._place(files[-1]))
-        return sealed == read_document(files[-1])
+    def _put_parts(self, found: Found, *, to_the_end: bool) -> tuple[list[str], list[str]]:
+        """Copies shards and checkpoints without their last files.
 
-    def _put(self, path: Path) -> None:
+        Returns:
+            the last files that are still to be copied, and what is wrong with others.
+        """
+        new, damaged = list[str](), list[str]()
+        for head, files in found.groups.items():
+            if head in self._groups:
+                continue
+            if self._ending.is_set() and not to_the_end:
+                break
+            if self._is_there(head, files):
+                self._groups.add(head)
+            elif why := self._damaged(head):
+                damaged.append(why)
+            else:
+                self._remove(head)  # of other contents, which what follows would not fit
+                for path in files:
+                    self._put(path)
+                new.append(head)
+        return new, damaged
+
+    def _damaged(self, head: str) -> str:
+        """Returns why a shard must not be copied; empty if it matches its seal."""
+        shard = _SHARD.fullmatch(head)
+        if shard is None:
+            return ""
+        layout = Layout(self._root / shard["root"])
+        number = int(shard["number"])
+        if Seal.read(layout.seal(number)).fits(layout.data(number)):
+            return ""
+        return (
+            f"{layout.data(number)} does not match its seal; run: gamut dataset doctor "
+            f"{layout.root}"
+        )
+
+    def _is_there(self, head: str, files: list[str]) -> bool:
+        """True if a shard or checkpoint is at the address: equal last files, equal sizes."""
+        if not all(self._system.exists(self._place(path)) for path in (*files, head)):
+            return False
+        sizes = {path: (self._root / path).stat().st_size for path in (*files, head)}
+        if any(self._system.size(self._place(path)) != size for path, size in sizes.items()):
+            return False
+        known: bytes = self._system.cat_file(self._place(head))
+        return known == read_document(self._root / head)
+
+    def _remove(self, path: str) -> None:
+        if self._system.exists(self._place(path)):
+            self._system.rm_file(self._place(path))
+            self._system.invalidate_cache()
+
+    def _remove_old(self, found: Found) -> None:
+        """Removes checkpoints that are no longer here, if a newer one is at the address."""
+        for head in sorted(self._groups - found.groups.keys()):
+            old = _CHECKPOINT.fullmatch(head)
+            if old is None:
+                continue
+            newer = (
+                each
+                for each in map(_CHECKPOINT.fullmatch, found.groups)
+                if each is not None
+                and each["root"] == old["root"]
+                and int(each["number"]) > int(old["number"])
+            )
+            if next(newer, None) is not None:
+                self._remove(head)  # first: without it the others are no checkpoint
+                folder = self._place(head).rpartition("/")[0]
+                if self._system.exists(folder):
+                    self._system.rm(folder, recursive=True)
+                self._system.invalidate_cache()
+                self._groups.discard(head)
+
+    def _put_changed(self, path: str, seen: Stat, *, at_once: bool = True) -> None:
+        """Copies a file that has changed, a growing one not too often."""
+        before, when = self._copied.get(path, (None, 0.0))
+        if before == seen:
+            return
+        now = time.monotonic()
+        if not at_once and before is not None and now - when < seen[0] / _AGAIN_BYTES_PER_S:
+            return
+        try:
+            self._put(path)
+        except FileNotFoundError:
+            if (self._root / path).exists():
+                raise
+            return  # it was removed meanwhile
+        self._copied[path] = (seen, now)
+
+    def _put(self, path: str) -> None:
+        if said := self._lost():
+            raise DatasetError(said)
         place = self._place(path)
         self._system.makedirs(place.rpartition("/")[0], exist_ok=True)
-        self._system.put_file(str(path), place)
+        with _whole_lines(self._root / path) as source:
+            size = source.stat().st_size
+            self._system.put_file(str(source), place)
         self._system.invalidate_cache()
-        size = self._system.size(place)
-        if size != path.stat().st_size:
-            raise DatasetError(f"{place}: expected {path.stat().st_size} bytes, got {size}")
+        there = self._system.size(place)
+        # A file that grows meanwhile is copied again.
+        if there < size or (there != size and group_of(path) is not None):
+            raise DatasetError(f"{place}: expected {size} bytes, got {there}")
 
-    def _place(self, path: Path) -> str:
-        return f"{self._base}/{path.relative_to(self._layout.root).as_posix()}"
+    def _place(self, path: str) -> str:
+        return f"{self._base}/{path}"
 
-    def _require_own(self) -> None:
+    def _require_own(self, layout: Layout) -> None:
         """Checks that the address is empty or holds this dataset."""
-        place = self._place(self._layout.manifest)
+        place = self._place(layout.manifest.name)
         try:
             if self._system.exists(place):
                 there = Manifest.from_json(self._system.cat_file(place).decode())
@@ -181,10 +396,24 @@ class Uploader(AbstractContextManager["Uploader"]):
         except DatasetError:
             raise
         except Exception as error:
-            raise DatasetError(f"cannot read {self.address}: {error!r}") from error
-        own = read_manifest(self._layout)
+            raise DatasetError(f"cannot read {self.address}: {explained(error)}") from error
+        own = read_manifest(layout)
         if (there.run, there.created) != (own.run, own.created):
             raise DatasetError(
                 f"{self.address} holds the dataset of another run ({there.run}, "
                 f"{there.created}); nothing there is overwritten: name another address"
             )
+
+
+@contextmanager
+def _whole_lines(path: Path) -> Iterator[Path]:
+    """Gives a file, or a copy of its whole lines if lines are appended to it."""
+    if path.suffix not in {".jsonl", ".log"}:
+        yield path
+        return
+    with tempfile.TemporaryDirectory(prefix="gamut-upload-") as folder:
+        copy = Path(folder) / path.name
+        with open_file(path) as source, copy.open("w+b") as target:
+            shutil.copyfileobj(source, target, 1 << 20)
+            cut_last_line(target)
+        yield copy

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
+from rollout.at_address import run_at
 from rollout.cli import OTHER_CODE, Session
 from rollout.collect import collect as run_collect
 from rollout.config import CollectConfig, RunConfig, build_plugin
@@ -22,7 +23,7 @@ from rollout.files import read_lines
 from rollout.observe.logs import set_up_logging
 from rollout.observe.metrics import read_metrics
 from rollout.observe.run_files import METRICS, RUN, SUMMARY, parse, read_json
-from rollout.run_directory import absolute
+from rollout.run_directory import folder_of
 from rollout.signals import Stop
 from rollout.sweep.config import SweepConfig
 from rollout.sweep.sweep import sweep as run_sweep
@@ -204,8 +205,8 @@ def _run(
     if isinstance(config, str | Path):
         document.log_packaged(Path(config).expanduser())
     with Stop() as stop, no_exit(OTHER_CODE):
-        missing = job(made, Session(resume, stop), *more)
-    return Run(absolute(made.output), missing)
+        missing = run_at(job, made, Session(resume, stop), *more)
+    return Run(folder_of(made.output), missing)
 
 
 def _document(config: Config | None, keys: Mapping[str, Any]) -> document.Document:

@@ -211,6 +211,7 @@ class SweepConfig(RunConfig):
         *("parallel", "retries", "stall_s", "mirror_runs", "videos", "intervals"),
         *("train.checkpoint", "train.learners.gpus"),
     )
+    spreads: ClassVar[bool] = True
 
     title: str = key("", "Title of report and figure; empty for the name of the output.")
     score: str = key("", "Label of the score; empty for the name of the metric.")

@@ -12,7 +12,7 @@ from typing import Any
 from rollout.cli import Session
 from rollout.errors import ConfigError
 from rollout.files import write_atomically
-from rollout.run_directory import folder_of
+from rollout.run_directory import folder_of, require_local
 from rollout.signals import tell
 from rollout.train.config import TrainConfig
 from rollout.train.plan import TrainPlan
@@ -54,6 +54,7 @@ def profile(config: TrainConfig, session: Session) -> str | None:
         raise ConfigError("gamut profile needs pyinstrument: install gamut[profile]") from error
     if session.resume:
         raise ConfigError("gamut profile keeps no run; leave --resume out")
+    require_local(config.output, "gamut profile")
     seconds = config.measure if isinstance(config.measure, float) else _SECONDS
     plan = TrainPlan.make(config.model_copy(update={"runners": 0, "measure": None}))
     training = Trainer(plan)

@@ -79,6 +79,7 @@ class SearchConfig(RunConfig):
         "train.checkpoint",
     )
     may_grow: ClassVar[tuple[str, ...]] = ("samples",)
+    spreads: ClassVar[bool] = True
 
     train: SearchedConfig = key(..., "The training: keys of gamut train.")
     space: dict[str, Any] = key(

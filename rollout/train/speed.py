@@ -19,7 +19,7 @@ from rollout.cli import Session
 from rollout.config import write_config
 from rollout.errors import BudgetExhausted, ConfigError
 from rollout.host.session import ray_session
-from rollout.run_directory import folder_of
+from rollout.run_directory import folder_of, require_local
 from rollout.signals import tell
 from rollout.threads import set_threads
 from rollout.train.batch import join
@@ -216,6 +216,7 @@ def tune(config: TrainConfig, session: Session) -> str | None:
     """
     if session.resume:
         raise ConfigError("gamut tune speed measures from scratch; leave --resume out")
+    require_local(config.output, "gamut tune speed")
     seconds = config.measure if isinstance(config.measure, float) else _TUNE_S
     best = ranked(config, seconds / 3)[:_CANDIDATES]
     rates = {}
