@@ -30,6 +30,7 @@ from rollout.observe.run_files import RUN
 from rollout.run_directory import IN_RAY_JOB, folder_of, output_address
 
 _TRIES, _PAUSE_S = 3, 1.0  # of fetching
+_TOLD = 20  # files that are left at the end without a line about them
 
 _log = logging.getLogger(__name__)
 
@@ -156,11 +157,16 @@ class _Output:
         self._new = not there and not (self._folder / RUN).exists()
         self._write_marker([claim.token])
         self._uploader = Uploader(self._folder, self._address, lost=lambda: claim.lost)
+        claim.gone = self._uploader.forget
         _log.info("the run works in %s, which is copied to %s", self._folder, self._address)
 
     def finish(self) -> str:
         """Copies the rest; returns what is missing, empty for nothing."""
-        return self._uploader.finish() if self._uploader is not None else ""
+        if self._uploader is None:
+            return ""
+        if (files := self._uploader.left()[0]) > _TOLD:
+            _log.info("copying the last %d files to %s", files, self._address)
+        return self._uploader.finish()
 
     def withdraw(self) -> bool:
         """Removes a new run from the address if it was removed here, since its input is wrong."""

@@ -19,7 +19,7 @@ import secrets
 import socket
 import threading
 import time
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -31,7 +31,7 @@ from rollout.host.processes import owner_lives, owner_mark
 OBJECT = ".gamut-writer.json"
 BEAT_S = 10.0
 DEAD_S = 45.0  # without a beat, the holder counts as dead
-_SETTLE_S = 0.5  # in which a process that began at the same time has written its claim too
+_SETTLE_S = 0.3  # in which a process that began at the same time has written its claim too
 
 _log = logging.getLogger(__name__)
 
@@ -47,11 +47,13 @@ class Claim:
     Attributes:
         token: names this claim; the object keeps it after the release.
         lost: why the claim is lost; empty while it is held.
+        gone: called in another thread if the object is gone, with other files perhaps; may be set.
     """
 
     def __init__(self, system: Any, base: str, address: str) -> None:
         self.token, self.lost = secrets.token_hex(8), ""
         self._system, self._place, self._address = system, f"{base}/{OBJECT}", address
+        self.gone: Callable[[], object] = lambda: None
         self._beats = 0
         self._ended = threading.Event()
         self._thread: threading.Thread | None = None
@@ -140,6 +142,8 @@ class Claim:
                     )
                     _log.warning("%s; nothing more is copied", self.lost)
                     return
+                if not now:
+                    self.gone()
                 self._write(released=False)
 
     def _write(self, *, released: bool) -> None:

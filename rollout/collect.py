@@ -45,9 +45,11 @@ from rollout.host.schedule import Schedule
 from rollout.job import Job, open_job
 from rollout.monitor import Monitor, given_up
 from rollout.observe.progress import share
-from rollout.run_directory import as_begun, folder_of, versions
+from rollout.run_directory import address_of, as_begun, folder_of, versions
 from rollout.tally import Tally
 from rollout.tasks import bridge_and_task
+
+_SHARD_S = 300.0  # after which steps are copied to an address, however few they are
 
 log = logging.getLogger(__name__)
 
@@ -166,12 +168,14 @@ def collect(
         recorder = uploader = None
         if size is not None:
             log.info("%s", size)
+            copied = config.recording.upload or address_of(job.run.path)
             recorder = job.stack.enter_context(
                 DatasetWriter(
                     job.run.dataset,
                     plan.manifest(job.run.run_id),
                     fsync=config.recording.fsync,
                     shard_bytes=config.recording.shard_bytes,
+                    shard_s=_SHARD_S if copied else None,
                 )
             )
             if address := config.recording.upload:

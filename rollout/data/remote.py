@@ -54,7 +54,7 @@ def open_system(address: str) -> tuple[Any, str]:
 
     kind = address.partition("://")[0]
     for name in _LIBRARIES:  # which log the headers of requests at the level debug
-        logging.getLogger(name).setLevel(logging.INFO)
+        logging.getLogger(name).setLevel(logging.WARNING)
     try:
         system, base = fsspec.core.url_to_fs(address)
     except ImportError as error:

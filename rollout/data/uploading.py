@@ -149,6 +149,7 @@ class Uploader(AbstractContextManager["Uploader"]):
         self._copied: dict[str, tuple[Stat, float]] = {}  # other files there, and when
         self._scan_s = 0.0  # that the newest look for changed files took
         self._wake, self._ending = threading.Event(), threading.Event()
+        self._forgotten = threading.Event()
         if isinstance(root, Layout):
             self._require_own(root)
         self._thread = threading.Thread(target=self._run, name="upload", daemon=True)
@@ -176,6 +177,10 @@ class Uploader(AbstractContextManager["Uploader"]):
     def wake(self) -> None:
         """Says that there is something new."""
         self._wake.set()
+
+    def forget(self) -> None:
+        """Looks again for everything at the address, from which files may be missing."""
+        self._forgotten.set()
 
     def describe(self) -> dict[str, Any]:
         """Returns what was copied of a dataset, as JSON-able data."""
@@ -243,12 +248,16 @@ class Uploader(AbstractContextManager["Uploader"]):
             return False
         try:
             self._copy(to_the_end=to_the_end)
+            if to_the_end and (lacking := self._lacking()):
+                self.forget()
+                raise DatasetError(f"{len(lacking)} files are gone there, e.g. {lacking[0]}")
         except Exception as error:  # noqa: BLE001 - libraries of stores raise errors of every kind
             self.failures += 1
             said = str(error) if isinstance(error, GamutError) else explained(error)
             if said != self.error:
                 _log.warning("cannot copy to %s, tried again: %s", self.address, said)
             self.error = said
+            self.forget()
             return False
         if self.error:
             _log.info("copies to %s again", self.address)
@@ -257,6 +266,10 @@ class Uploader(AbstractContextManager["Uploader"]):
 
     def _copy(self, *, to_the_end: bool) -> None:
         """Makes one pass, in the order that the module describes."""
+        if self._forgotten.is_set():
+            self._forgotten.clear()
+            self._groups.clear()
+            self._copied.clear()
         began = time.monotonic()
         found = scan(self._root)
         self._scan_s = time.monotonic() - began
@@ -265,6 +278,8 @@ class Uploader(AbstractContextManager["Uploader"]):
         for path, seen in first.items():
             self._put_changed(path, seen)
         new, damaged = self._put_parts(found, to_the_end=to_the_end)
+        if self._ending.is_set() and not to_the_end:
+            return  # what follows may refer to shards and checkpoints that were left out
         for path, seen in found.growing.items():
             self._put_changed(path, seen, at_once=to_the_end or bool(new))
         for head in new:
@@ -276,6 +291,13 @@ class Uploader(AbstractContextManager["Uploader"]):
         self._remove_old(found)
         if damaged:
             raise DatasetError("; ".join(damaged))
+
+    def _lacking(self) -> list[str]:
+        """Returns the copied files that are not at the address any more, by one listing."""
+        self._system.invalidate_cache()
+        there = {str(place) for place in self._system.find(self._base)}
+        copied = [*self._groups, *self._copied]
+        return [path for path in copied if self._place(path) not in there]
 
     def _put_parts(self, found: Found, *, to_the_end: bool) -> tuple[list[str], list[str]]:
         """Copies shards and checkpoints without their last files.
@@ -370,7 +392,8 @@ class Uploader(AbstractContextManager["Uploader"]):
         if said := self._lost():
             raise DatasetError(said)
         place = self._place(path)
-        self._system.makedirs(place.rpartition("/")[0], exist_ok=True)
+        if not self._system.async_impl:  # stores have no folders, and would make a bucket
+            self._system.makedirs(place.rpartition("/")[0], exist_ok=True)
         with _whole_lines(self._root / path) as source:
             size = source.stat().st_size
             self._system.put_file(str(source), place)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import socket
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -50,6 +51,8 @@ class DatasetWriter(AbstractContextManager["DatasetWriter"]):
             ``episode``: also whenever an episode ends; ``never``: not before ``flush``.
         shard_bytes: size of the compressed journal at which it becomes a shard; an uncompressed
             journal may become eight times larger.
+        shard_s: age in seconds at which a journal becomes a shard, where it may be lost with the
+            machine; None for any age.
         journal: ``lz4``, or ``none`` for less time in the collecting thread but more disk space.
 
     Attributes:
@@ -69,6 +72,7 @@ class DatasetWriter(AbstractContextManager["DatasetWriter"]):
         *,
         fsync: Fsync = "shard",
         shard_bytes: int = SHARD_BYTES,
+        shard_s: float | None = None,
         journal: JournalCompression = "lz4",
     ) -> None:
         known = fsync in ("never", "episode", "shard") and journal in ("lz4", "none")
@@ -82,6 +86,8 @@ class DatasetWriter(AbstractContextManager["DatasetWriter"]):
         self._fsync, self._compression = fsync, journal
         self._journal_bytes = shard_bytes * (1 if journal == "lz4" else _GROWTH)
         self._journal: JournalWriter | None = None
+        self._shard_s = math.inf if shard_s is None else shard_s
+        self._opened = 0.0  # when the journal was
         self._failed: BaseException | None = None
         self._closed = False
         _require_dataset_or_empty(self.layout)
@@ -181,11 +187,13 @@ class DatasetWriter(AbstractContextManager["DatasetWriter"]):
                 self._number += 1
                 path = self.layout.journal(self._number)
                 self._journal = JournalWriter(path, self.manifest.schema, self._compression)
+                self._opened = time.monotonic()
             for part, is_last in _parts(batch, self.manifest.row_bytes):
                 self._journal.append(part, losses if is_last else ())
             if self._fsync == "episode" and (finished_in(batch) or losses):
                 self._journal.sync()
-            if self._journal.nbytes >= self._journal_bytes:
+            aged = time.monotonic() - self._opened >= self._shard_s
+            if aged or self._journal.nbytes >= self._journal_bytes:
                 self._submit()
 
     def flush(self) -> None:

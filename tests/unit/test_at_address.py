@@ -3,6 +3,7 @@
 import json
 import shutil
 import threading
+import time
 import uuid
 from pathlib import Path
 
@@ -75,6 +76,13 @@ def files_in(folder):
 def require_episodes(address, count):
     with Dataset(address) as dataset:
         assert sorted(ref.episode for ref in dataset.episodes()) == list(range(count))
+
+
+def wait_until(condition):
+    end = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < end
+        threading.Event().wait(0.01)
 
 
 def elsewhere(monkeypatch, tmp_path, name="other"):
@@ -222,6 +230,27 @@ def test_a_claim_that_is_taken_over_stops_the_copies(address, tmp_path):
     assert files_at(address).keys() == {OBJECT}
     claim.release()
     assert claim.read()["token"] == "x"
+
+
+def test_an_address_that_is_emptied_gets_everything_again(address, tmp_path):
+    system, base = fsspec.core.url_to_fs(address)
+    (tmp_path / "run.json").write_text("{}")
+    claim = Claim(system, base, address)
+    claim.take()
+    uploader = Uploader(tmp_path, address)
+    claim.gone = uploader.forget
+
+    def there():
+        return files_at(address).keys() == {"run.json", OBJECT}
+
+    wait_until(there)
+    system.rm(base, recursive=True)
+    wait_until(there)  # the copies go on by themselves
+    uploader.close()
+    system.rm_file(f"{base}/run.json")
+    assert uploader.finish() == ""  # and are compared with a listing at the end
+    claim.release()
+    assert there()
 
 
 def test_nothing_is_there_before_what_it_refers_to(tmp_path, address, monkeypatch):

@@ -12,7 +12,7 @@ from test_round_trip import check_all
 
 from rollout.cli import main
 from rollout.collect import collect
-from rollout.config import CollectConfig, make_config
+from rollout.config import CollectConfig, make_config, resolved
 from rollout.data import Dataset, DatasetWriter, doctor, uploading
 from rollout.data.uploading import Uploader
 from rollout.errors import ConfigError, DatasetError
@@ -155,6 +155,18 @@ def test_damage_at_the_address_is_noticed_and_its_absence_said(tmp_path, address
         Dataset(f"{address}-none")
 
 
+def test_a_journal_becomes_a_shard_when_it_is_old(tmp_path):
+    player = Player()
+    with DatasetWriter(tmp_path / "old", make_manifest(), shard_s=0.0) as writer:
+        for _ in range(3):
+            writer.append(player.play(13))
+    assert writer.layout.numbers("data") == [0, 1, 2]
+    with DatasetWriter(tmp_path / "young", make_manifest(), shard_s=1e6) as writer:
+        for _ in range(3):
+            writer.append(player.play(13))
+    assert writer.layout.numbers("data") == [0]
+
+
 def test_a_damaged_shard_is_not_copied(tmp_path, address):
     with DatasetWriter(tmp_path, make_manifest(), shard_bytes=1) as writer:
         for _ in range(2):
@@ -167,13 +179,14 @@ def test_a_damaged_shard_is_not_copied(tmp_path, address):
 
 
 @pytest.mark.parametrize("place", ["s3://bucket/name", "gs://bucket/name", "memory://x"])
-def test_only_this_key_takes_addresses_of_stores(place):
+def test_only_these_keys_take_addresses_of_stores(place):
     keys = {"output": "run", "bridge": "fake", "policy": "random", "episodes": 1}
     config = make_config(CollectConfig, {**keys, "recording": {"upload": place}})
     assert config.recording.upload == place
+    assert resolved(make_config(CollectConfig, {**keys, "output": place}))["output"] == place
     if not place.startswith("memory"):
         with pytest.raises(ConfigError, match="expected a path"):
-            make_config(CollectConfig, {**keys, "output": place})
+            make_config(CollectConfig, {**keys, "task": place})
 
 
 @pytest.fixture
