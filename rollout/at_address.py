@@ -30,6 +30,7 @@ from rollout.observe.run_files import RUN
 from rollout.run_directory import IN_RAY_JOB, folder_of, output_address
 
 _TRIES, _PAUSE_S = 3, 1.0  # of fetching
+_MARKER = "address.json"
 _TOLD = 20  # files that are left at the end without a line about them
 
 _log = logging.getLogger(__name__)
@@ -76,6 +77,14 @@ def run_at(
         return "; ".join(filter(None, (missing, output.finish()))) or None
 
 
+def is_copied(folder: Path) -> bool:
+    """Returns whether everything in the folder of a run at an address was copied there."""
+    try:
+        return bool(json.loads(read_document(folder.parent / _MARKER))["copied"])
+    except (OSError, ValueError, LookupError, TypeError):
+        return False
+
+
 def _require_one_machine(config: RunConfig, address: str) -> None:
     """Refuses jobs whose trainings write on the machines of a cluster.
 
@@ -101,7 +110,7 @@ class _Output:
 
     def __init__(self, address: str, folder: Path) -> None:
         self._address, self._folder = address, folder
-        self._marker = folder.parent / "address.json"
+        self._marker = folder.parent / _MARKER
         self._stack = ExitStack()
         self._claim: Claim | None = None
         self._uploader: Uploader | None = None
@@ -148,14 +157,14 @@ class _Output:
         claim = Claim(system, base, self._address)
         newest = claim.read().get("token")
         # Before the claim: killed in between, the folder must still count as the newest.
-        self._write_marker([*tokens, claim.token])
+        self._write_marker([*tokens, claim.token], copied=False)
         claim.take(tokens)
         self._claim = claim
         if there and (newest not in tokens or not (self._folder / RUN).exists()):
             self._set_aside("another machine has continued the run")
             _fetch(system, base, there, self._folder)
         self._new = not there and not (self._folder / RUN).exists()
-        self._write_marker([claim.token])
+        self._write_marker([claim.token], copied=False)
         self._uploader = Uploader(self._folder, self._address, lost=lambda: claim.lost)
         claim.gone = self._uploader.forget
         _log.info("the run works in %s, which is copied to %s", self._folder, self._address)
@@ -166,7 +175,9 @@ class _Output:
             return ""
         if (files := self._uploader.left()[0]) > _TOLD:
             _log.info("copying the last %d files to %s", files, self._address)
-        return self._uploader.finish()
+        if (lacking := self._uploader.finish()) == "":
+            self._write_marker(self._tokens(), copied=True)
+        return lacking
 
     def withdraw(self) -> bool:
         """Removes a new run from the address if it was removed here, since its input is wrong."""
@@ -193,8 +204,8 @@ class _Output:
         except (OSError, ValueError, LookupError, TypeError):
             return []
 
-    def _write_marker(self, tokens: Sequence[str]) -> None:
-        about = {"address": self._address, "tokens": tokens}
+    def _write_marker(self, tokens: Sequence[str], *, copied: bool) -> None:
+        about = {"address": self._address, "tokens": tokens, "copied": copied}
         write_atomically(self._marker, json.dumps(about) + "\n")
 
     def _set_aside(self, why: str) -> None:

@@ -4,6 +4,7 @@
 
     run.json        the run's id, its kind, and every session that worked on it
     config.yaml     every key, including defaults
+    environment.txt the installed packages of the newest session, for pip install -r
     metrics.jsonl   measurements, one line each; dashboards mirror this file
     lineage.jsonl   datasets and checkpoints that it used and made, and its results
     run.log         the log
@@ -40,9 +41,10 @@ from shlex import quote
 from typing import Any, TypeVar
 
 from rollout.api import cache_folder
-from rollout.checkout import commit_of
+from rollout.checkout import commit_of, working_commit
 from rollout.config import RunConfig, load_config, resolved, write_config
 from rollout.configuration.secrets import hidden, refuse_secrets
+from rollout.environment import changed_packages, environment_text, installed
 from rollout.errors import ConfigError, InputError, RunDirectoryError, is_disk_full
 from rollout.files import locked, parse_json, read_document, remote, store_address, write_atomically
 from rollout.host.processes import RUN_ID
@@ -51,9 +53,9 @@ from rollout.observe.run_files import LINEAGE, LOG, METRICS, RUN, RUNS_DIR, SUMM
 _SWEEP, _SWEEP_RUN = "WANDB_SWEEP_ID", "WANDB_RUN_ID"  # set by `wandb agent`
 IN_RAY_JOB = "RAY_JOB_CONFIG_JSON_ENV_VAR"
 """Environment variable that Ray sets in jobs."""
-_CONFIG, _LOCK = "config.yaml", ".run.lock"
+_CONFIG, LOCK, _ENVIRONMENT = "config.yaml", ".run.lock", "environment.txt"
 _BEGINNING = {
-    *(_LOCK, RUN, _CONFIG, METRICS, LOG, LINEAGE),
+    *(LOCK, RUN, _CONFIG, _ENVIRONMENT, METRICS, LOG, LINEAGE),
     *("dataset/dataset.json", "dataset/dataset.lock", "dataset/README.md", "sets.json"),
 }
 """Files of a run in which nothing was recorded, except those of the mirror."""
@@ -125,6 +127,9 @@ class RunDirectory:
                 changes = _check_same(folder, about, config, resume=resume)
             else:
                 raise _taken(folder, found)
+            packages, environment = installed(), folder / _ENVIRONMENT
+            if environment.exists():
+                changes += changed_packages(environment.read_text(encoding="utf-8"), packages)
             about["sessions"].append(
                 {
                     "started": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -140,6 +145,7 @@ class RunDirectory:
             os.environ[RUN_ID] = run.run_id  # games are marked with it, wherever they run
             write_atomically(folder / RUN, json.dumps(about, indent=2) + "\n")
             write_config(config, run.config_file)
+            write_atomically(environment, environment_text(packages))
         return run
 
     @classmethod
@@ -305,7 +311,7 @@ def _usable(folder: Path) -> Iterator[None]:
 def _found(folder: Path) -> list[str]:
     """Returns the contents of a folder, except files of a crash before a run had begun."""
     names = (p.name for p in folder.iterdir() if not (p.name[0] == "." and p.suffix == ".tmp"))
-    return sorted(name for name in names if name != _LOCK)
+    return sorted(name for name in names if name != LOCK)
 
 
 @contextmanager
@@ -317,7 +323,7 @@ def _alone(folder: Path, wait_s: float) -> Iterator[None]:
             found = _found(folder)
             if not found or RUN in found:  # otherwise it is not our folder
                 try:
-                    stack.enter_context(locked(folder / _LOCK, wait_s))
+                    stack.enter_context(locked(folder / LOCK, wait_s))
                 except BlockingIOError as error:
                     raise RunDirectoryError(
                         f"{error.strerror} is working on the run in {folder}; wait for it or stop "
@@ -434,9 +440,11 @@ def _show(data: Mapping[str, Any], key: str) -> str:
 
 
 def versions() -> dict[str, str | int | None]:
-    """Returns the environment of the run: package versions, commit, platform, CPU count.
+    """Returns the environment of the run: package versions, commits, platform, CPU count.
 
-    The version of a package that is not installed is None, and so is the commit if the code comes
+    ``commit`` is that of Gamut, ``working_directory`` that of the checkout in which it was called.
+
+    The version of a package that is not installed is None, and so is a commit if the code comes
     neither from a checkout nor with a job that was sent from one.
     A commit ends in ``-dirty`` if tracked files were changed.
     """
@@ -447,6 +455,7 @@ def versions() -> dict[str, str | int | None]:
         except PackageNotFoundError:
             found[name] = None
     found["commit"] = commit_of(Path(__file__).resolve().parent.parent)
+    found["working_directory"] = working_commit()
     found["platform"] = platform.platform()
     found["cpus"] = os.cpu_count()
     return found

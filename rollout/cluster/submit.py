@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import NoReturn
 
-from rollout.checkout import COMMIT, commit_of
+from rollout.checkout import COMMIT, WORKING_COMMIT, commit_of, working_commit
 from rollout.cli import DONE, ENDED_SHORT, WRONG_INPUT
 from rollout.cluster.addresses import (
     ADDRESS,
@@ -132,9 +132,16 @@ def parse_submission(argv: Sequence[str]) -> Submission:
     env = {STOP_WAIT: str(_GRACE_S), **env, RUNS_DIR: str(runs)}
     if (folder / _OURS).is_file() and (commit := commit_of(folder.resolve())):
         env = {COMMIT: commit, **env}
+    working = working_commit(folder.resolve()) if folder.is_dir() else None
+    if working:
+        env = {WORKING_COMMIT: working, **env}
     package = read_package(folder, ignored_by_default(folder) if folder.is_dir() else ())
     _require_sent(command, package)
     notes = [remote] if remote else []
+    if working is not None and working.endswith("-dirty"):
+        notes.append(
+            "the working directory differs from its commit; the run records that, not the changes"
+        )
     notes += [
         f"{name} is shown, as it is, to everyone who can see the dashboard"
         for name in env

@@ -106,7 +106,7 @@ COMMANDS: Mapping[str, Command] = {
         "rollout.commands.new:main",
     ),
     "clean": Command(
-        "Ends processes and removes files that killed runs left behind.",
+        "Ends processes and removes files that killed runs left behind; with --older removes runs.",
         "rollout.commands.clean:main",
     ),
 }

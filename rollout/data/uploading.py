@@ -3,7 +3,7 @@
 The copies of one pass are made in this order, so that a reader of the address finds everything
 that a file refers to:
 
-1. descriptions that refer to nothing: ``config.yaml``, ``run.json``, ``dataset.json``
+1. descriptions that refer to nothing, such as ``config.yaml``, ``run.json``, ``dataset.json``
 2. the files of whole shards and checkpoints, except their last ones
 3. lines that are appended: ``metrics.jsonl``, ``run.log``, up to their last whole line
 4. the last files of shards and checkpoints, ``seals/*.json`` and ``checkpoint.json``: with them a
@@ -49,7 +49,7 @@ _CHECKPOINT = re.compile(r"(?P<root>(?:.*/)?checkpoints/)(?P<number>\d+)/(?P<fil
 _TEMPORARY = re.compile(r"(?:^|/)\.[^/]*\.tmp(?:/|$)")
 _GROWING = re.compile(r"\.(?:jsonl|log|wandb)$|/events\.out\.tfevents[^/]*$")
 _SHARD_FILES = 3  # data, index and seal
-_FIRST = ("config.yaml", "run.json", "dataset.json")
+_FIRST = ("config.yaml", "environment.txt", "run.json", "dataset.json")
 _LAST = "summary.json"
 
 _log = logging.getLogger(__name__)

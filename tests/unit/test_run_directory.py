@@ -1,6 +1,7 @@
 import json
 import os
 import platform
+import re
 import shutil
 import socket
 import subprocess
@@ -12,7 +13,7 @@ from typing import ClassVar
 import pytest
 import yaml
 
-from rollout import checkout, run_directory
+from rollout import checkout, environment, run_directory
 from rollout.checkout import commit_of
 from rollout.collect import CollectPlan
 from rollout.config import (
@@ -48,7 +49,7 @@ class Other(Config):
 
 
 @pytest.fixture(autouse=True)
-def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("GAMUT_RUNS_DIR", raising=False)
     monkeypatch.delenv("RAY_JOB_CONFIG_JSON_ENV_VAR", raising=False)
     monkeypatch.chdir(tmp_path)
@@ -385,12 +386,52 @@ def test_versions_name_what_the_run_runs_on(monkeypatch) -> None:
     found = versions()
     assert set(found) == {
         "gamut", "python", "ray", "torch", "numpy", "gymnasium", "pyarrow", "commit", "platform",
-        "cpus",
+        "cpus", "working_directory",
     }  # fmt: skip
     monkeypatch.setattr(run_directory, "_PACKAGES", ("no-such-package",))
     monkeypatch.setattr(checkout.shutil, "which", lambda _: None)
     assert versions()["no-such-package"] is None
     assert versions()["commit"] is None
+    assert versions()["working_directory"] is None
+
+
+def test_the_commit_of_the_working_directory_is_recorded(tmp_path, monkeypatch) -> None:
+    who = ["-c", "user.name=a", "-c", "user.email=a@b"]
+    for words in (["init", "-q"], ["add", "."], [*who, "commit", "-qm", "x"]):
+        (tmp_path / "mine.py").touch()
+        subprocess.run(["git", "-C", str(tmp_path), *words], check=True)
+    (tmp_path / "inner").mkdir()
+    monkeypatch.chdir(tmp_path / "inner")
+    commit = versions()["working_directory"]
+    assert re.fullmatch(r"[0-9a-f]{40}", str(commit))
+    (tmp_path / "mine.py").write_text("x = 1")
+    assert versions()["working_directory"] == f"{commit}-dirty"
+    monkeypatch.setenv(checkout.WORKING_COMMIT, "abc")  # in a job, without .git
+    assert versions()["working_directory"] == "abc"
+
+
+def test_the_installed_packages_and_their_changes_are_recorded(tmp_path, monkeypatch) -> None:
+    for packages in ({"numpy": "==1", "mine": " @ git+https://h/mine@abc"}, {"numpy": "==2"}):
+        monkeypatch.setattr(run_directory, "installed", lambda packages=packages: packages)
+        run = RunDirectory.create("run", config(), resume=True)
+    lines = (run.path / "environment.txt").read_text().splitlines()
+    assert lines[0].startswith("# Python 3.")
+    assert lines[1:] == ["numpy==2"]
+    assert json.loads((run.path / "run.json").read_text())["sessions"][1]["changes"] == [
+        "package mine: git+https://h/mine@abc -> none", "package numpy: 1 -> 2"
+    ]  # fmt: skip
+
+
+def test_packages_are_found_with_their_sources(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(environment.sys, "path", [str(tmp_path), str(tmp_path / "no")])
+    (tmp_path / "Some_Thing-1.2rc1.dist-info").mkdir()
+    mine = tmp_path / "mine-3.dist-info"
+    mine.mkdir()
+    about = {"url": "https://me:word@h/mine", "vcs_info": {"vcs": "git", "commit_id": "abc"}}
+    (mine / "direct_url.json").write_text(json.dumps(about))
+    assert environment.installed() == {
+        "mine": " @ git+https://***@h/mine@abc", "some-thing": "==1.2rc1"
+    }  # fmt: skip
 
 
 def test_agents_of_a_wandb_sweep_have_folders_of_their_own(

@@ -822,6 +822,13 @@ def test_packages_are_counted_without_looking_at_them():
     assert RayJob("true", package).runtime_env() == {"working_dir": "/x", "env_vars": {}}
 
 
+def test_a_job_is_told_the_commit_of_the_working_directory(folder, monkeypatch):
+    monkeypatch.setattr("rollout.cluster.submit.working_commit", lambda folder: "abc-dirty")
+    order_ = order(folder)
+    assert order_.job.env["GAMUT_WORKING_COMMIT"] == "abc-dirty"
+    assert any("differs from its commit" in note for note in order_.notes)
+
+
 def test_a_job_is_told_the_commit_of_the_code_that_it_gets(folder, monkeypatch):
     monkeypatch.setattr("rollout.cluster.submit.commit_of", lambda root: f"abc of {root.name}")
     assert "GAMUT_COMMIT" not in order(folder).job.env, "a folder without our code"
