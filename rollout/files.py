@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import errno
+import fcntl
 import io
 import itertools
 import json
@@ -291,6 +292,24 @@ def locked(path: Path, wait_s: float, purpose: str = "") -> Iterator[None]:
         yield
     finally:
         lock.release()
+
+
+def live_holder_of(path: Path) -> str | None:
+    """Returns the process that holds the lock of a file now, or None.
+
+    Raises:
+        OSError: the file cannot be opened.
+    """
+    try:
+        with open_file(path) as file:
+            # Shared, which FileLock does not offer: readers that ask do not shut each other out,
+            # need no permission to write, and leave the file as it is.
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        return None
+    except BlockingIOError:
+        return holder_of(path)
+    return None
 
 
 def holder_of(path: Path) -> str:

@@ -15,7 +15,7 @@ from pathlib import Path
 from rollout.at_address import is_copied
 from rollout.data.sizes import in_units
 from rollout.errors import ConfigError, RunDirectoryError
-from rollout.files import locked
+from rollout.files import live_holder_of, locked
 from rollout.observe.run_files import RUN, RUNS_DIR, SUMMARY, read_about, read_json
 from rollout.run_directory import LOCK, address_of, outputs_folder
 from rollout.signals import tell
@@ -84,9 +84,8 @@ def remove_old_runs(folder: Path | None, older_s: float, *, dry_run: bool, yes: 
     if not old:
         tell("no run is that old")
         return
-    what = (
-        f"{len(old)} {'run' if len(old) == 1 else 'runs'}, {in_units(sum(r.nbytes for r in old))}"
-    )
+    size = in_units(sum(run.nbytes for run in old))
+    what = f"{len(old)} {'run' if len(old) == 1 else 'runs'}, {size}"
     if dry_run:
         tell(f"would remove {what}")
         return
@@ -136,10 +135,8 @@ def _kept(folder: Path) -> str:
     for name in _LOCKS:
         for lock in folder.rglob(name):
             try:
-                with locked(lock, 0.0):
-                    pass
-            except BlockingIOError as error:
-                return f"in use by {error.strerror}"
+                if who := live_holder_of(lock):
+                    return f"in use by {who}"
             except OSError as error:
                 return f"{lock} cannot be opened: {error.strerror}"
     address = address_of(folder)

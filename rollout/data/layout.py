@@ -18,7 +18,6 @@ written starts with a dot and ends in ``.tmp``; readers of Parquet folders ignor
 
 from __future__ import annotations
 
-import fcntl
 import itertools
 import os
 import re
@@ -29,7 +28,7 @@ from functools import partialmethod
 from pathlib import Path
 
 from rollout.errors import DatasetError, DatasetLockedError, DiskFullError, is_disk_full
-from rollout.files import holder_of, locked, open_file
+from rollout.files import live_holder_of, locked
 
 _SUFFIXES = {"data": "parquet", "episodes": "parquet", "seals": "json", "journal": "arrows"}
 _NUMBERED = re.compile(r"shard-(\d{6,9})\.(parquet|json|arrows)")  # 32 bits in the index
@@ -175,13 +174,4 @@ def writing(layout: Layout, purpose: str) -> Iterator[None]:
 
 def writer_of(layout: Layout) -> str | None:
     """Returns the process that is writing the dataset right now, or None."""
-    try:
-        with open_file(layout.lock) as file:
-            # Shared, which FileLock does not offer: readers that ask do not shut each other out,
-            # and need no permission to write.
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except FileNotFoundError:
-        return None
-    except BlockingIOError:
-        return holder_of(layout.lock)
-    return None
+    return live_holder_of(layout.lock)

@@ -1,5 +1,6 @@
 """``gamut clean --older`` removes old runs, and nothing else."""
 
+import io
 import json
 import os
 import time
@@ -103,11 +104,10 @@ def test_wrong_arguments_are_refused(arguments, why, capsys):
 
 def test_the_terminal_is_asked(tmp_path, capsys, monkeypatch):
     run = make_run(tmp_path / "runs" / "old", 40)
-    monkeypatch.setattr(old_runs.sys.stdin, "isatty", lambda: True, raising=False)
     for reply, kept in (("\n", True), ("y\n", False)):
-        monkeypatch.setattr(
-            old_runs.sys.stdin, "readline", lambda reply=reply: reply, raising=False
-        )
+        terminal = io.StringIO(reply)
+        terminal.isatty = lambda: True
+        monkeypatch.setattr(old_runs.sys, "stdin", terminal)
         assert clean.main(["--older", "30d"]) == 0
         assert run.exists() is kept
     assert "remove 1 run, " in capsys.readouterr().out
