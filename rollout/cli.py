@@ -167,10 +167,12 @@ def _status(error: BaseException, stop: Stop) -> int | None:
     signum = stop.signum or (signal.SIGTERM if by_ray else signal.SIGINT)
     if isinstance(error, Stopped):
         signum = error.signum
-    if by_ray or isinstance(error, KeyboardInterrupt):
-        return stopped(signum, _CONTINUE)
-    if stop.requested:  # it stopped, but not with the exception of the signal
-        log.debug("the error while it stopped", exc_info=error)
+    by_signal = by_ray or isinstance(error, KeyboardInterrupt)
+    if by_signal or stop.requested:
+        if not by_signal:  # it stopped, but not with the exception of the signal
+            log.debug("the error while it stopped", exc_info=error)
+        if stop.reason:
+            return _say(ENDED_SHORT, f"ended short: {stop.reason}{_CONTINUE}")
         return stopped(signum, _CONTINUE)
     if isinstance(error, PluginError | GameError):
         logged = "; the whole traceback is in run.log" * getattr(error, "logged", False)

@@ -168,6 +168,7 @@ def collect(
         recorder = uploader = None
         if size is not None:
             log.info("%s", size)
+            size.warn_of(config.disk_budget)
             copied = config.recording.upload or address_of(job.run.path)
             recorder = job.stack.enter_context(
                 DatasetWriter(

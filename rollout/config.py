@@ -177,7 +177,9 @@ class RunConfig(Section):
         spreads: whether parts of the run write its files on other machines of a cluster.
     """
 
-    may_change: ClassVar[tuple[str, ...]] = ("output", "host", "ray", "wandb", "log")
+    may_change: ClassVar[tuple[str, ...]] = (
+        *("output", "host", "ray", "wandb", "log", "disk_budget_gb"),
+    )
     may_grow: ClassVar[tuple[str, ...]] = ()
     chosen: ClassVar[tuple[str, ...]] = ()
     derives: ClassVar[Mapping[str, tuple[str, ...]]] = {"task": ("bridge",)}
@@ -192,6 +194,14 @@ class RunConfig(Section):
     )
     wandb: WandbConfig = key(WandbConfig, "Mirroring of metrics.")
     log: LogConfig = key(LogConfig, "Log output.")
+    disk_budget_gb: float | None = key(
+        None, "Size of the run directory at which the run ends; null for no limit.", unit="GB", gt=0
+    )
+
+    @property
+    def disk_budget(self) -> int | None:
+        """``disk_budget_gb`` in bytes."""
+        return None if self.disk_budget_gb is None else round(self.disk_budget_gb * 1e9)
 
     def left_open(self) -> list[str]:
         """Returns the keys whose values the program chooses; a resumed run keeps its own."""

@@ -41,6 +41,7 @@ from rollout.observe.progress import Progress, show_progress
 from rollout.observe.run_files import LINEAGE
 from rollout.observe.tensorboard import TensorboardMirror
 from rollout.observe.wandb_mirror import JobType, WandbMirror, mirror_settings, require_wandb
+from rollout.room import Room
 from rollout.run_directory import RunDirectory, versions
 from rollout.signals import Stop
 
@@ -171,8 +172,10 @@ class Job:
             with conclude_if_lost(lambda: conclude("ended short")):
                 missing = play()
         except KeyboardInterrupt:
-            end("interrupted")
-            raise
+            if not self.stop.reason:
+                end("interrupted")
+                raise
+            return f"{self.stop.reason}. Saved: {end('ended short')}; continue with --resume"
         except BudgetExhausted as error:
             log_trace(log, error.trace)
             more = "; continue with --resume" if isinstance(error, RayUnavailable) else ""
@@ -226,6 +229,7 @@ def open_job(
         set_up_logging(settings.log.level, run.log)
         stack.enter_context(about(run=run.run_id))
         log.info("%s run in %s", "resumed" if run.resume_count else "new", run.path)
+        stack.enter_context(Room(run.path, config.disk_budget, session.stop))
         try:
             with session.stop.released(), no_exit(OTHER_CODE):
                 yield Job(kind, settings, run, session.stop, stack, needs_ray)

@@ -134,10 +134,12 @@ class Stop:
 
     Attributes:
         signum: number of the newest signal; 0 if none arrived.
+        reason: why the program itself asked for the stop, see ``end``; empty if it did not.
     """
 
     def __init__(self) -> None:
         self.signum = self._count = self._deferred = self._held = 0
+        self.reason = ""
         self._raised = False
         self._previous: dict[int, Any] = {}
         self._waits, self._retried = False, False  # a signal waits for the end of an import
@@ -147,6 +149,14 @@ class Stop:
     def requested(self) -> bool:
         """True if a signal arrived."""
         return self._count > 0
+
+    def end(self, reason: str) -> None:
+        """Asks the main thread to stop as a signal does; may be called in any thread."""
+        self.reason = reason
+        if self._previous:
+            os.kill(os.getpid(), signal.SIGTERM)
+        else:  # without our handlers the signal would end the process
+            self.signum, self._count = signal.SIGTERM, self._count + 1
 
     def install(self) -> None:
         """Installs the handlers. Python supports this only in the main thread."""

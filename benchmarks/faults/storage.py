@@ -37,7 +37,7 @@ def disk_full(folder: Path) -> Row:
             run,
             "disk full while recording",
             f"a disk of {_SMALL}B, made {_LARGE}B after the end",
-            cause="No space left on device",
+            cause="No space left on device|are free on the disk of",
             note=f"{kept} episodes were kept when it was full",
         )
         if first != 3:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import shutil
 from contextlib import suppress
@@ -20,6 +21,7 @@ _SMALLER_STEP, _SMALLER_IMAGE, _SMALLER = 8, 6, 4
 _IMAGE = 64  # values of uint8 above which a column counts as an image
 _ROLLING = 3  # journals that may exist while their shards are written
 _MEASURED = 4 << 20  # bytes; in smaller datasets footers, or a journal, take most
+_log = logging.getLogger(__name__)
 _UNITS = ("B", "kB", "MB", "GB", "TB", "PB")
 
 
@@ -103,6 +105,14 @@ class SizeEstimate:
     def describe(self) -> dict[str, Any]:
         """Returns the estimate as JSON-able data."""
         return asdict(self)
+
+    def warn_of(self, budget: int | None) -> None:
+        """Warns if the recording is expected to take more than the budget of its run."""
+        if budget is not None and (self.expected_bytes or 0) > budget:
+            _log.warning(
+                "the recording is expected to take %s, and the run ends at %s (disk_budget_gb)",
+                *(in_units(self.expected_bytes or 0), in_units(budget)),
+            )
 
     def require_room(self, shard_bytes: int, folder: Path) -> None:
         """Checks that the disk has room for the recording and for the writing of its shards.
