@@ -14,6 +14,7 @@ import os
 import shutil
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Protocol
@@ -30,6 +31,7 @@ from rollout.observe.run_files import RUN
 from rollout.run_directory import IN_RAY_JOB, folder_of, output_address
 
 _TRIES, _PAUSE_S = 3, 1.0  # of fetching
+_AT_ONCE = 8  # files that are fetched at the same time
 _MARKER = "address.json"
 _TOLD = 20  # files that are left at the end without a line about them
 
@@ -160,12 +162,15 @@ class _Output:
         self._write_marker([*tokens, claim.token], copied=False)
         claim.take(tokens)
         self._claim = claim
+        fetched: list[str] = []
         if there and (newest not in tokens or not (self._folder / RUN).exists()):
             self._set_aside("another machine has continued the run")
-            _fetch(system, base, there, self._folder)
+            fetched = _fetch(system, base, there, self._folder)
         self._new = not there and not (self._folder / RUN).exists()
         self._write_marker([claim.token], copied=False)
-        self._uploader = Uploader(self._folder, self._address, lost=lambda: claim.lost)
+        self._uploader = Uploader(
+            self._folder, self._address, lost=lambda: claim.lost, fetched=fetched
+        )
         claim.gone = self._uploader.forget
         _log.info("the run works in %s, which is copied to %s", self._folder, self._address)
 
@@ -232,8 +237,12 @@ def _require_bucket(system: Any, base: str) -> None:
         raise DatasetError(f"there is no bucket {bucket}; make it, or name another")
 
 
-def _fetch(system: Any, base: str, there: Mapping[str, int], folder: Path) -> None:
-    """Fetches a run, and removes the parts of incomplete shards and checkpoints at its address."""
+def _fetch(system: Any, base: str, there: Mapping[str, int], folder: Path) -> list[str]:
+    """Fetches a run, and removes the parts of incomplete shards and checkpoints at its address.
+
+    Returns:
+        the paths of the files that were fetched.
+    """
     whole, parts = [], []
     for path in there:
         head = group_of(path)
@@ -246,15 +255,19 @@ def _fetch(system: Any, base: str, there: Mapping[str, int], folder: Path) -> No
             f"folder on another disk"
         )
     beside = folder.with_name(f".{folder.name}.tmp")
+
+    def get(path: str) -> None:
+        place = beside / path
+        if not place.exists() or place.stat().st_size != there[path]:
+            place.parent.mkdir(parents=True, exist_ok=True)
+            system.get_file(f"{base}/{path}", str(place))
+
     shutil.rmtree(beside, ignore_errors=True)
     _log.info("fetching %d files, %s", len(whole), in_units(size))
     for left in reversed(range(_TRIES)):
         try:
-            for path in filter(belongs, whole):
-                place = beside / path
-                if not place.exists() or place.stat().st_size != there[path]:
-                    place.parent.mkdir(parents=True, exist_ok=True)
-                    system.get_file(f"{base}/{path}", str(place))
+            with ThreadPoolExecutor(_AT_ONCE) as threads:
+                list(threads.map(get, filter(belongs, whole)))
             break
         except Exception as error:
             if not left:
@@ -264,3 +277,4 @@ def _fetch(system: Any, base: str, there: Mapping[str, int], folder: Path) -> No
     for path in parts:
         system.rm_file(f"{base}/{path}")
     beside.rename(folder)
+    return whole

@@ -20,7 +20,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from benchmarks.faults import clock, games, kills, nodes, processes, storage
+from benchmarks.faults import clock, games, kills, nodes, processes, storage, stores
 from benchmarks.faults.check import Row
 from benchmarks.report import arguments, publish, table
 
@@ -46,6 +46,8 @@ def rows(seconds: float) -> dict[str, Callable[[Path], Row]]:
         "leak": processes.leak,
         "disk-full": storage.disk_full,
         "damage": storage.damage,
+        "store-kills": stores.kills,
+        "store-cut": stores.cut,
         "network": nodes.network_cut,
         "network-dead": nodes.network_cut_and_declared_dead,
         "job": nodes.job,

@@ -24,7 +24,7 @@ import stat
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -129,6 +129,7 @@ class Uploader(AbstractContextManager["Uploader"]):
         root: the folder, or a dataset.
         address: where to, e.g. ``s3://bucket/name``: empty, or an earlier state of this folder.
         lost: returns a reason if this process may no longer write to the address.
+        fetched: files that were fetched from there just now.
 
     Attributes:
         failures: how often something could not be copied.
@@ -139,13 +140,20 @@ class Uploader(AbstractContextManager["Uploader"]):
     """
 
     def __init__(
-        self, root: Path | Layout, address: str, *, lost: Callable[[], str] = lambda: ""
+        self,
+        root: Path | Layout,
+        address: str,
+        *,
+        lost: Callable[[], str] = lambda: "",
+        fetched: Iterable[str] = (),
     ) -> None:
         self.address, self.failures, self.error = address, 0, ""
         self._root = root.root if isinstance(root, Layout) else root
         self._lost = lost
         self._system, self._base = open_system(address)
-        self._groups: set[str] = set()  # last files of what is at the address
+        self._groups = {
+            path for path in fetched if group_of(path) == path
+        }  # last files of what is at the address
         self._copied: dict[str, tuple[Stat, float]] = {}  # other files there, and when
         self._scan_s = 0.0  # that the newest look for changed files took
         self._wake, self._ending = threading.Event(), threading.Event()
