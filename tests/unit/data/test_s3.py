@@ -1,4 +1,4 @@
-"""Collections into S3, also killed and cut off: a local server of its protocol and s3fs, in their own environment."""
+"""Collections into S3, also killed: a local server of its protocol and s3fs, both elsewhere."""
 
 import subprocess
 import sys

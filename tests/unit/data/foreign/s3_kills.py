@@ -11,7 +11,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[4]))
 os.environ["S3_PACKAGES"] = sys.argv[2]
 
-from benchmarks.faults import stores  # noqa: E402
+from benchmarks.faults import stores
 
 folder = Path(tempfile.mkdtemp(dir=sys.argv[1]))
 row = stores.kills(folder, times=2, episodes=600)
