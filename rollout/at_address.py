@@ -169,7 +169,11 @@ class _Output:
         self._new = not there and not (self._folder / RUN).exists()
         self._write_marker([claim.token], copied=False)
         self._uploader = Uploader(
-            self._folder, self._address, lost=lambda: claim.lost, fetched=fetched
+            self._folder,
+            self._address,
+            lost=lambda: claim.lost,
+            fetched=fetched,
+            there=there,
         )
         claim.gone = self._uploader.forget
         _log.info("the run works in %s, which is copied to %s", self._folder, self._address)

@@ -47,7 +47,7 @@ _AGAIN_BYTES_PER_S = 1 << 20  # a growing file is copied whole again: at most so
 _SHARD = re.compile(r"(?P<root>(?:.*/)?)(?P<kind>data|episodes|seals)/shard-(?P<number>\d+)\.\w+")
 _CHECKPOINT = re.compile(r"(?P<root>(?:.*/)?checkpoints/)(?P<number>\d+)/(?P<file>[^/]+)")
 _TEMPORARY = re.compile(r"(?:^|/)\.[^/]*\.tmp(?:/|$)")
-_GROWING = re.compile(r"\.(?:jsonl|log|wandb)$|/events\.out\.tfevents[^/]*$")
+_GROWING = re.compile(r"(?<!lineage)\.(?:jsonl|log|wandb)$|/events\.out\.tfevents[^/]*$")
 _SHARD_FILES = 3  # data, index and seal
 _FIRST = ("config.yaml", "environment.txt", "run.json", "dataset.json")
 _LAST = "summary.json"
@@ -130,6 +130,7 @@ class Uploader(AbstractContextManager["Uploader"]):
         address: where to, e.g. ``s3://bucket/name``: empty, or an earlier state of this folder.
         lost: returns a reason if this process may no longer write to the address.
         fetched: files that were fetched from there just now.
+        there: files that are there, perhaps from an earlier state.
 
     Attributes:
         failures: how often something could not be copied.
@@ -146,6 +147,7 @@ class Uploader(AbstractContextManager["Uploader"]):
         *,
         lost: Callable[[], str] = lambda: "",
         fetched: Iterable[str] = (),
+        there: Iterable[str] = (),
     ) -> None:
         self.address, self.failures, self.error = address, 0, ""
         self._root = root.root if isinstance(root, Layout) else root
@@ -154,6 +156,7 @@ class Uploader(AbstractContextManager["Uploader"]):
         self._groups = {
             path for path in fetched if group_of(path) == path
         }  # last files of what is at the address
+        self._earlier = {path for path in there if group_of(path) == path}
         self._copied: dict[str, tuple[Stat, float]] = {}  # other files there, and when
         self._scan_s = 0.0  # that the newest look for changed files took
         self._wake, self._ending = threading.Event(), threading.Event()
@@ -361,7 +364,7 @@ class Uploader(AbstractContextManager["Uploader"]):
 
     def _remove_old(self, found: Found) -> None:
         """Removes checkpoints that are no longer here, if a newer one is at the address."""
-        for head in sorted(self._groups - found.groups.keys()):
+        for head in sorted((self._groups | self._earlier) - found.groups.keys()):
             old = _CHECKPOINT.fullmatch(head)
             if old is None:
                 continue
@@ -379,6 +382,7 @@ class Uploader(AbstractContextManager["Uploader"]):
                     self._system.rm(folder, recursive=True)
                 self._system.invalidate_cache()
                 self._groups.discard(head)
+                self._earlier.discard(head)
 
     def _put_changed(self, path: str, seen: Stat, *, at_once: bool = True) -> None:
         """Copies a file that has changed, a growing one not too often."""

@@ -263,7 +263,7 @@ def test_nothing_is_there_before_what_it_refers_to(tmp_path, address, monkeypatc
 
     monkeypatch.setattr(MemoryFileSystem, "put_file", put)
     for path in (
-        *("summary.json", "report.html", "run.json", "metrics.jsonl"),
+        *("summary.json", "report.html", "run.json", "metrics.jsonl", "lineage.jsonl"),
         *("checkpoints/00000002/weights.pt", "checkpoints/00000002/checkpoint.json"),
         *("checkpoints/00000003/weights.pt", "checkpoints/.00000004.1.tmp/checkpoint.json"),
         *("dataset/journal/shard-000003.arrows", "dataset/data/shard-000003.parquet", ".run.lock"),
@@ -273,14 +273,12 @@ def test_nothing_is_there_before_what_it_refers_to(tmp_path, address, monkeypatc
     assert Uploader(tmp_path, address).finish() == ""
     assert order == [
         *("run.json", "checkpoints/00000002/weights.pt", "metrics.jsonl"),
-        *("checkpoints/00000002/checkpoint.json", "report.html", "summary.json"),
+        *("checkpoints/00000002/checkpoint.json", "lineage.jsonl", "report.html", "summary.json"),
     ]
     assert files_at(address)["metrics.jsonl"] == b"whole\n"
     (tmp_path / "checkpoints/00000003/checkpoint.json").write_text("3")
     shutil.rmtree(tmp_path / "checkpoints/00000002")
-    uploader = Uploader(tmp_path, address)
-    uploader._groups.add("checkpoints/00000002/checkpoint.json")
-    assert uploader.finish() == ""
+    assert Uploader(tmp_path, address, there=files_at(address)).finish() == ""
     kept = [path for path in files_at(address) if path.startswith("checkpoints")]
     assert kept == ["checkpoints/00000003/checkpoint.json", "checkpoints/00000003/weights.pt"]
     assert not scan(tmp_path).groups.keys() - {"checkpoints/00000003/checkpoint.json"}
