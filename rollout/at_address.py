@@ -29,6 +29,7 @@ from rollout.errors import DatasetError, InputError, RunDirectoryError
 from rollout.files import locked, read_document, set_aside, write_atomically
 from rollout.observe.run_files import RUN
 from rollout.run_directory import IN_RAY_JOB, folder_of, output_address
+from rollout.signals import Stop
 
 _TRIES, _PAUSE_S = 3, 1.0  # of fetching
 _AT_ONCE = 8  # files that are fetched at the same time
@@ -44,6 +45,9 @@ class _Session(Protocol):
 
     @property
     def wait_s(self) -> float: ...
+
+    @property
+    def stop(self) -> Stop: ...
 
 
 def run_at(
@@ -63,7 +67,7 @@ def run_at(
     refuse_secrets(resolved(config))
     _require_one_machine(config, address)
     with ExitStack() as stack:
-        output = _Output(address, folder_of(config.output))
+        output = _Output(address, folder_of(config.output), session.stop)
         stack.callback(output.close)
         output.open(resume=session.resume, wait_s=session.wait_s)
         try:
@@ -108,10 +112,12 @@ class _Output:
     Args:
         address: the address.
         folder: the folder.
+        stop: counts signals: the next one ends the last copies.
     """
 
-    def __init__(self, address: str, folder: Path) -> None:
-        self._address, self._folder = address, folder
+    def __init__(self, address: str, folder: Path, stop: Stop) -> None:
+        self._address, self._folder, self._stop = address, folder, stop
+        self._signals: int | None = None  # how many had arrived when the last copies began
         self._marker = folder.parent / _MARKER
         self._stack = ExitStack()
         self._claim: Claim | None = None
@@ -171,7 +177,7 @@ class _Output:
         self._uploader = Uploader(
             self._folder,
             self._address,
-            lost=lambda: claim.lost,
+            lost=lambda: claim.lost or self._hurried(),
             fetched=fetched,
             there=there,
         )
@@ -182,11 +188,18 @@ class _Output:
         """Copies the rest; returns what is missing, empty for nothing."""
         if self._uploader is None:
             return ""
+        self._signals = self._stop.times
         if (files := self._uploader.left()[0]) > _TOLD:
             _log.info("copying the last %d files to %s", files, self._address)
         if (lacking := self._uploader.finish()) == "":
             self._write_marker(self._tokens(), copied=True)
         return lacking
+
+    def _hurried(self) -> str:
+        """Returns a reason if a signal arrived while the last files were copied."""
+        if self._signals is None or self._stop.times <= self._signals:
+            return ""
+        return "another signal ended the last copies"
 
     def withdraw(self) -> bool:
         """Removes a new run from the address if it was removed here, since its input is wrong."""

@@ -150,6 +150,11 @@ class Stop:
         """True if a signal arrived."""
         return self._count > 0
 
+    @property
+    def times(self) -> int:
+        """How many signals arrived."""
+        return self._count
+
     def end(self, reason: str) -> None:
         """Asks the main thread to stop as a signal does; may be called in any thread."""
         self.reason = reason

@@ -17,6 +17,7 @@ from rollout.data import Dataset
 from rollout.errors import DatasetError
 from rollout.run_directory import cached_output
 
+_END_S = 3600.0  # of the last session, on a busy machine
 _ADDRESS = "s3://bucket/runs/first"
 _SETTINGS: dict[str, Any] = {
     "bridge": {
@@ -65,10 +66,12 @@ def kills(folder: Path, times: int = 20, episodes: int = 12_000) -> Row:
             machine = _Machine(folder / f"m{number}", server, {"episodes": episodes})
             machine.begin()
             if number == times:
-                statuses.append(machine.end())
+                statuses.append(machine.end(_END_S))
                 break
             pause(rng.uniform(1.5, 12.0))
             assert machine.driver is not None
+            if not machine.alive:
+                wrong.append(f"it ended before kill {number}; give it more episodes")
             machine.driver.send_signal(signal.SIGKILL)
             statuses.append(machine.driver.wait())
             here = _finished(machine)

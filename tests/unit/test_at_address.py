@@ -1,7 +1,9 @@
 """Runs whose output is an address, in a store in the memory of this process."""
 
 import json
+import os
 import shutil
+import signal
 import threading
 import time
 import uuid
@@ -11,8 +13,8 @@ import fsspec
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
+from rollout import at_address, run_directory
 from rollout import claim as claims
-from rollout import run_directory
 from rollout.at_address import run_at
 from rollout.claim import OBJECT, Claim
 from rollout.cli import Session, main
@@ -20,7 +22,7 @@ from rollout.collect import collect
 from rollout.config import CollectConfig, make_config, resolved
 from rollout.data import Dataset, uploading
 from rollout.data.uploading import Uploader, scan
-from rollout.errors import RunDirectoryError
+from rollout.errors import InputError, RunDirectoryError
 from rollout.files import store_address
 from rollout.signals import Stop
 
@@ -167,6 +169,61 @@ def test_a_run_with_wrong_input_leaves_nothing(call, address):
     assert files_at(address) == {}
     status, said = call()
     assert status == 0, said
+
+
+def test_a_run_that_is_refused_at_launch_is_taken_back(address):
+    config = make_config(
+        CollectConfig, {"output": address, "bridge": "fake", "policy": "random", "episodes": 1}
+    )
+
+    def job(config, session):
+        folder = run_directory.folder_of(config.output)
+        folder.mkdir()
+        (folder / "run.json").write_text("{}")
+        wait_until(lambda: "run.json" in files_at(address))
+        shutil.rmtree(folder)
+        raise InputError("the game is not installed")
+
+    with Stop() as stop, pytest.raises(InputError, match="not installed"):
+        run_at(job, config, Session(resume=False, stop=stop))
+    assert files_at(address) == {}
+
+
+def test_the_last_copies_are_made_after_a_signal_and_ended_by_another(address, monkeypatch):
+    config = make_config(
+        CollectConfig, {"output": address, "bridge": "fake", "policy": "random", "episodes": 1}
+    )
+
+    def job(config, session):
+        folder = run_directory.folder_of(config.output)
+        folder.mkdir(exist_ok=True)
+        (folder / "run.json").write_text('{"run_id": "x"}')
+        (folder / "summary.json").write_text("{}")
+        os.kill(os.getpid(), signal.SIGTERM)
+        threading.Event().wait(10)
+
+    with Stop() as stop, pytest.raises(KeyboardInterrupt):
+        run_at(job, config, Session(resume=False, stop=stop))
+    assert files_at(address).keys() == {"run.json", "summary.json", OBJECT}
+    put_file = MemoryFileSystem.put_file
+
+    def put(system, source, place, **options):
+        os.kill(os.getpid(), signal.SIGTERM)
+        return put_file(system, source, place, **options)
+
+    with Stop() as stop:
+        output = at_address._Output(f"{address}2", run_directory.folder_of(f"{address}2"), stop)
+        monkeypatch.setattr(at_address.Uploader, "_run", lambda _: None)
+        output.open(resume=False, wait_s=0.0)
+        output._folder.mkdir()
+        for name in ("run.json", "summary.json"):
+            (output._folder / name).write_text("{}")
+        monkeypatch.setattr(MemoryFileSystem, "put_file", put)
+        with stop.held():
+            assert "another signal ended the last copies" in output.finish()
+            stop._raised = True  # as after a first signal
+        output.close()
+    assert files_at(f"{address}2").keys() == {"run.json", OBJECT}
 
 
 @pytest.mark.parametrize(
