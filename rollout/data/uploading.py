@@ -122,8 +122,8 @@ class Uploader(AbstractContextManager["Uploader"]):
 
     The local files stay, so nothing is lost while the store fails: it is tried again, and the run
     goes on meanwhile. What is at the address can be read at any time. A shard or a checkpoint that
-    is there with the same last file is not copied again. A checkpoint that was removed here is
-    removed there once a newer one is; shards are never removed.
+    is there with the same last file is not copied again. What was removed here is removed there: a
+    checkpoint once a newer one is there, a shard only with its whole dataset.
 
     Args:
         root: the folder, or a dataset.
@@ -156,7 +156,7 @@ class Uploader(AbstractContextManager["Uploader"]):
         self._groups = {
             path for path in fetched if group_of(path) == path
         }  # last files of what is at the address
-        self._earlier = {path for path in there if group_of(path) == path}
+        self._earlier = set(there)
         self._copied: dict[str, tuple[Stat, float]] = {}  # other files there, and when
         self._scan_s = 0.0  # that the newest look for changed files took
         self._wake, self._ending = threading.Event(), threading.Event()
@@ -299,7 +299,7 @@ class Uploader(AbstractContextManager["Uploader"]):
         for path, seen in sorted(rest.items(), key=lambda item: item[0].endswith(_LAST)):
             if stat_of(self._root / path) == seen:
                 self._put_changed(path, seen)
-        self._remove_old(found)
+        self._remove_gone(found)
         if damaged:
             raise DatasetError("; ".join(damaged))
 
@@ -362,27 +362,45 @@ class Uploader(AbstractContextManager["Uploader"]):
             self._system.rm_file(self._place(path))
             self._system.invalidate_cache()
 
-    def _remove_old(self, found: Found) -> None:
-        """Removes checkpoints that are no longer here, if a newer one is at the address."""
+    def _remove_gone(self, found: Found) -> None:
+        """Removes what is no longer here from the address, where it would come back by a fetch."""
+        if not any((self._root / name).exists() for name in _FIRST):
+            return  # the whole folder was removed or moved: what is there is the only copy
         for head in sorted((self._groups | self._earlier) - found.groups.keys()):
-            old = _CHECKPOINT.fullmatch(head)
-            if old is None:
-                continue
-            newer = (
-                each
-                for each in map(_CHECKPOINT.fullmatch, found.groups)
-                if each is not None
-                and each["root"] == old["root"]
-                and int(each["number"]) > int(old["number"])
-            )
-            if next(newer, None) is not None:
-                self._remove(head)  # first: without it the others are no checkpoint
-                folder = self._place(head).rpartition("/")[0]
-                if self._system.exists(folder):
+            if group_of(head) == head and self._is_gone(head, found):
+                self._remove(head)  # first: without it the others are no shard or checkpoint
+                shard = _SHARD.fullmatch(head)
+                if shard is not None:
+                    layout = Layout(shard["root"])
+                    number = int(shard["number"])
+                    for path in (layout.data(number), layout.episodes(number)):
+                        self._remove(path.as_posix())
+                elif self._system.exists(folder := self._place(head).rpartition("/")[0]):
                     self._system.rm(folder, recursive=True)
-                self._system.invalidate_cache()
+                    self._system.invalidate_cache()
                 self._groups.discard(head)
                 self._earlier.discard(head)
+        for path in sorted(self._copied.keys() | self._earlier):
+            if group_of(path) is None and stat_of(self._root / path) is None:
+                self._remove(path)
+                self._copied.pop(path, None)
+                self._earlier.discard(path)
+
+    def _is_gone(self, head: str, found: Found) -> bool:
+        """True for a checkpoint before one that is here, and for parts of removed folders.
+
+        A shard or checkpoint that is missing here for another reason, such as damage, stays there.
+        """
+        if shard := _SHARD.fullmatch(head):
+            return not (self._root / shard["root"] / "dataset.json").exists()
+        old = _CHECKPOINT.fullmatch(head)
+        if old is None or not (self._root / old["root"]).is_dir():
+            return True
+        here = (each for each in map(_CHECKPOINT.fullmatch, found.groups) if each is not None)
+        return any(
+            each["root"] == old["root"] and int(each["number"]) > int(old["number"])
+            for each in here
+        )
 
     def _put_changed(self, path: str, seen: Stat, *, at_once: bool = True) -> None:
         """Copies a file that has changed, a growing one not too often."""

@@ -338,6 +338,14 @@ def test_nothing_is_there_before_what_it_refers_to(tmp_path, address, monkeypatc
     assert Uploader(tmp_path, address, there=files_at(address)).finish() == ""
     kept = [path for path in files_at(address) if path.startswith("checkpoints")]
     assert kept == ["checkpoints/00000003/checkpoint.json", "checkpoints/00000003/weights.pt"]
+    run = tmp_path / "run.json"
+    moved = run.rename(tmp_path / "moved")
+    (tmp_path / "report.html").unlink()
+    assert Uploader(tmp_path, address, there=files_at(address)).finish() == ""
+    assert "report.html" in files_at(address)  # without its run.json the folder is no run
+    moved.rename(run)
+    assert Uploader(tmp_path, address, there=files_at(address)).finish() == ""
+    assert not files_at(address).keys() & {"report.html", "moved"}
     assert not scan(tmp_path).groups.keys() - {"checkpoints/00000003/checkpoint.json"}
 
 
