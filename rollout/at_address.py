@@ -69,7 +69,7 @@ def run_at(
     with ExitStack() as stack:
         output = _Output(address, folder_of(config.output), session.stop)
         stack.callback(output.close)
-        output.open(resume=session.resume, wait_s=session.wait_s)
+        output.begin(resume=session.resume, wait_s=session.wait_s)
         try:
             missing = job(config, session, *more)
         except InputError:
@@ -124,10 +124,10 @@ class _Output:
         self._uploader: Uploader | None = None
         self._new = False
 
-    def open(self, *, resume: bool, wait_s: float) -> None:
+    def begin(self, *, resume: bool, wait_s: float) -> None:
         """Takes the claim on the address, fetches the run, and begins to copy."""
         try:
-            self._open(resume=resume, wait_s=wait_s)
+            self._begin(resume=resume, wait_s=wait_s)
         except RunDirectoryError:
             raise
         except DatasetError as error:
@@ -142,7 +142,7 @@ class _Output:
                 f"output {self._address} cannot be used: {explained(error)}"
             ) from error
 
-    def _open(self, *, resume: bool, wait_s: float) -> None:
+    def _begin(self, *, resume: bool, wait_s: float) -> None:
         self._folder.parent.mkdir(parents=True, exist_ok=True)
         lock = self._folder.parent / "address.lock"
         self._stack.enter_context(locked(lock, wait_s, f"at {self._address}"))
@@ -260,7 +260,7 @@ def _fetch(system: Any, base: str, there: Mapping[str, int], folder: Path) -> li
     Returns:
         the paths of the files that were fetched.
     """
-    whole, parts = [], []
+    whole, parts = list[str](), list[str]()
     for path in there:
         head = group_of(path)
         (whole if head is None or head in there else parts).append(path)

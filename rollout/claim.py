@@ -26,6 +26,7 @@ from typing import Any
 
 from rollout.data.remote import explained
 from rollout.errors import RunDirectoryError
+from rollout.host.guard import read
 from rollout.host.processes import owner_lives, owner_mark
 
 OBJECT = ".gamut-writer.json"
@@ -163,6 +164,6 @@ class Claim:
 def _machine() -> str:
     """Returns what tells this machine from others, from one start of it to the next."""
     with suppress(OSError):
-        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="utf-8").strip()
+        boot = read("/proc/sys/kernel/random/boot_id").decode().strip()
         return f"{socket.gethostname()} {boot} {Path('/proc/self/ns/pid').stat().st_ino}"
     return secrets.token_hex(8)  # unknown: no other process is on it

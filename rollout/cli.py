@@ -25,6 +25,10 @@ from rollout.configuration import document
 from rollout.configuration.document import from_document
 from rollout.configuration.explain import EVERYTHING, plugins_named
 from rollout.errors import (
+    BROKEN,
+    DONE,
+    ENDED_SHORT,
+    WRONG_INPUT,
     BudgetExhausted,
     ConfigError,
     GameError,
@@ -39,8 +43,6 @@ from rollout.observe.logs import set_up_logging
 from rollout.signals import Stop, Stopped, say, stopped, tell
 
 log = logging.getLogger(__name__)
-
-DONE, BROKEN, WRONG_INPUT, ENDED_SHORT = 0, 1, 2, 3
 
 OTHER_CODE = "code of a plug-in"
 """Description of a plug-in's code for ``no_exit``, where it is not known which plug-in it is."""

@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from rollout.configuration.secrets import hidden
+from rollout.files import read_document
 
 _INFO = re.compile(r"(?P<name>.+)-(?P<version>[^-]+)\.(?:dist|egg)-info")
 
@@ -35,7 +36,7 @@ def installed() -> dict[str, str]:
 
 def _requirement(info: Path, version: str) -> str:
     try:
-        source = json.loads((info / "direct_url.json").read_text(encoding="utf-8"))
+        source = json.loads(read_document(info / "direct_url.json"))
         url = hidden(str(source["url"]))  # some have a password
     except (OSError, ValueError, LookupError, TypeError):
         return f"=={version}"

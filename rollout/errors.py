@@ -18,6 +18,9 @@ from pathlib import Path
 _OURS = Path(__file__).parent
 _BUILT_IN = tuple(str(_OURS.parent / each) for each in ("bridges", "policies"))
 _LONGEST_TRACE = 20_000  # characters
+DONE, BROKEN, WRONG_INPUT, ENDED_SHORT = 0, 1, 2, 3
+"""Exit statuses of commands; ``rollout.cli`` describes them."""
+
 _ALL = 20  # valid names that a message lists in full
 _ROOM = 100  # characters for the first of more
 

@@ -127,16 +127,14 @@ class RunDirectory:
                 changes = _check_same(folder, about, config, resume=resume)
             else:
                 raise _taken(folder, found)
-            packages, environment = installed(), folder / _ENVIRONMENT
-            if environment.exists():
-                changes += changed_packages(environment.read_text(encoding="utf-8"), packages)
+            environment, changed = _environment(folder / _ENVIRONMENT)
             about["sessions"].append(
                 {
                     "started": datetime.now(UTC).isoformat(timespec="seconds"),
                     "host": socket.gethostname(),
                     "pid": os.getpid(),
                     "argv": sys.argv,
-                    "changes": changes,
+                    "changes": [*changes, *changed],
                     "versions": versions(),
                     **({"games": [*games]} if games else {}),
                 }
@@ -145,7 +143,7 @@ class RunDirectory:
             os.environ[RUN_ID] = run.run_id  # games are marked with it, wherever they run
             write_atomically(folder / RUN, json.dumps(about, indent=2) + "\n")
             write_config(config, run.config_file)
-            write_atomically(environment, environment_text(packages))
+            write_atomically(folder / _ENVIRONMENT, environment)
         return run
 
     @classmethod
@@ -296,6 +294,13 @@ def address_of(folder: Path) -> str:
         return str(parse_json(read_document(place / "address.json"))["address"])
     except (OSError, ValueError, LookupError, TypeError):
         return ""
+
+
+def _environment(file: Path) -> tuple[str, list[str]]:
+    """Returns the contents of ``environment.txt``, and what has changed since the last session."""
+    packages = installed()
+    before = read_document(file).decode(errors="replace") if file.exists() else ""
+    return environment_text(packages), changed_packages(before, packages) if before else []
 
 
 @contextmanager

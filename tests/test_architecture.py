@@ -455,6 +455,7 @@ def waits_without_end(path):
 # They record when something happened, and wait for nothing by it: the wall clock may jump.
 DATED = {
     "rollout/cluster/jobs.py",
+    "rollout/commands/old_runs.py",  # how old a run is
     "rollout/data/manifest.py",
     "rollout/data/rows.py",
     "rollout/evaluate/journal.py",  # when test states were opened

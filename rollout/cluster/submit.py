@@ -13,7 +13,6 @@ from pathlib import Path, PurePosixPath
 from typing import NoReturn
 
 from rollout.checkout import COMMIT, WORKING_COMMIT, commit_of, working_commit
-from rollout.cli import DONE, ENDED_SHORT, WRONG_INPUT
 from rollout.cluster.addresses import (
     ADDRESS,
     MODE,
@@ -43,7 +42,7 @@ from rollout.cluster.package import (
     write_rayignore,
 )
 from rollout.configuration.secrets import hidden
-from rollout.errors import ConfigError, InputError, nearest
+from rollout.errors import DONE, ENDED_SHORT, WRONG_INPUT, ConfigError, InputError, nearest
 from rollout.observe.run_files import RUNS_DIR
 from rollout.signals import Stop, Stopped, say, tell
 

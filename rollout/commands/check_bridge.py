@@ -12,9 +12,9 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from rollout.cli import DONE, ENDED_SHORT, add_set, fail
+from rollout.cli import add_set, fail
 from rollout.config import build_plugin, parse_set
-from rollout.errors import ConfigError, ContractError, InputError
+from rollout.errors import DONE, ENDED_SHORT, ConfigError, ContractError, InputError
 from rollout.host.interpreter import check_interpreter, interpreter_of
 from rollout.registry import names
 from rollout.signals import tell

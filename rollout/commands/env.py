@@ -21,9 +21,9 @@ from tempfile import TemporaryDirectory
 from filelock import FileLock
 
 from rollout.api import Environment, HasEnvironment, environment_folder
-from rollout.cli import DONE, fail
+from rollout.cli import fail
 from rollout.config import build_plugin
-from rollout.errors import ConfigError, InputError
+from rollout.errors import DONE, ConfigError, InputError
 from rollout.files import read_document
 from rollout.registry import names
 from rollout.signals import tell

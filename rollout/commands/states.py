@@ -16,7 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from rollout.api import StateSpace
-from rollout.cli import DONE, ENDED_SHORT, add_set, fail
+from rollout.cli import add_set, fail
 from rollout.config import (
     BridgeConfig,
     PolicyConfig,
@@ -28,7 +28,7 @@ from rollout.config import (
 from rollout.configuration import document
 from rollout.configuration.document import Document, from_document
 from rollout.distinguish import Distinguishable, distinguishable
-from rollout.errors import ContractError, GameError, InputError
+from rollout.errors import DONE, ENDED_SHORT, ContractError, GameError, InputError
 from rollout.files import local_path
 from rollout.signals import tell
 from rollout.tasks import bridge_and_task

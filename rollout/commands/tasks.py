@@ -25,11 +25,13 @@ from pathlib import Path
 from typing import Any
 
 from rollout.api import Bridge, Solution, TaskDraft, TaskProblem, TaskTools
-from rollout.cli import DONE, ENDED_SHORT, add_set, fail
+from rollout.cli import add_set, fail
 from rollout.commands.check_bridge import options
 from rollout.config import BridgeConfig, Section, key
 from rollout.configuration.document import Document, from_document
 from rollout.errors import (
+    DONE,
+    ENDED_SHORT,
     BudgetExhausted,
     ConfigError,
     GameError,

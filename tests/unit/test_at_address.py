@@ -214,7 +214,7 @@ def test_the_last_copies_are_made_after_a_signal_and_ended_by_another(address, m
     with Stop() as stop:
         output = at_address._Output(f"{address}2", run_directory.folder_of(f"{address}2"), stop)
         monkeypatch.setattr(at_address.Uploader, "_run", lambda _: None)
-        output.open(resume=False, wait_s=0.0)
+        output.begin(resume=False, wait_s=0.0)
         output._folder.mkdir()
         for name in ("run.json", "summary.json"):
             (output._folder / name).write_text("{}")
