@@ -97,8 +97,8 @@ def _require_one_machine(config: RunConfig, address: str) -> None:
     Raises:
         RunDirectoryError: it is one.
     """
-    ray = getattr(config, "ray", None)
-    if config.spreads and (getattr(ray, "address", "") or IN_RAY_JOB in os.environ):
+    joined = getattr(getattr(config, "ray", None), "address", "")
+    if config.spreads and (joined or IN_RAY_JOB in os.environ):
         raise RunDirectoryError(
             f"output {address}: the trainings of this job write their folders on the machines of "
             f"the cluster, so that it needs a folder that all of them share; give one, and copy it "
