@@ -320,7 +320,7 @@ def test_nothing_is_there_before_what_it_refers_to(tmp_path, address, monkeypatc
 
     monkeypatch.setattr(MemoryFileSystem, "put_file", put)
     for path in (
-        *("summary.json", "report.html", "run.json", "metrics.jsonl", "lineage.jsonl"),
+        *("summary.json", "view.html", "run.json", "metrics.jsonl", "lineage.jsonl"),
         *("checkpoints/00000002/weights.pt", "checkpoints/00000002/checkpoint.json"),
         *("checkpoints/00000003/weights.pt", "checkpoints/.00000004.1.tmp/checkpoint.json"),
         *("dataset/journal/shard-000003.arrows", "dataset/data/shard-000003.parquet", ".run.lock"),
@@ -330,7 +330,7 @@ def test_nothing_is_there_before_what_it_refers_to(tmp_path, address, monkeypatc
     assert Uploader(tmp_path, address).finish() == ""
     assert order == [
         *("run.json", "checkpoints/00000002/weights.pt", "metrics.jsonl"),
-        *("checkpoints/00000002/checkpoint.json", "lineage.jsonl", "report.html", "summary.json"),
+        *("checkpoints/00000002/checkpoint.json", "lineage.jsonl", "view.html", "summary.json"),
     ]
     assert files_at(address)["metrics.jsonl"] == b"whole\n"
     (tmp_path / "checkpoints/00000003/checkpoint.json").write_text("3")
@@ -340,12 +340,12 @@ def test_nothing_is_there_before_what_it_refers_to(tmp_path, address, monkeypatc
     assert kept == ["checkpoints/00000003/checkpoint.json", "checkpoints/00000003/weights.pt"]
     run = tmp_path / "run.json"
     moved = run.rename(tmp_path / "moved")
-    (tmp_path / "report.html").unlink()
+    (tmp_path / "view.html").unlink()
     assert Uploader(tmp_path, address, there=files_at(address)).finish() == ""
-    assert "report.html" in files_at(address)  # without its run.json the folder is no run
+    assert "view.html" in files_at(address)  # without its run.json the folder is no run
     moved.rename(run)
     assert Uploader(tmp_path, address, there=files_at(address)).finish() == ""
-    assert not files_at(address).keys() & {"report.html", "moved"}
+    assert not files_at(address).keys() & {"view.html", "moved"}
     assert not scan(tmp_path).groups.keys() - {"checkpoints/00000003/checkpoint.json"}
 
 
