@@ -373,8 +373,8 @@ class Uploader(AbstractContextManager["Uploader"]):
                 if shard is not None:
                     layout = Layout(shard["root"])
                     number = int(shard["number"])
-                    for path in (layout.data(number), layout.episodes(number)):
-                        self._remove(path.as_posix())
+                    for part in (layout.data(number), layout.episodes(number)):
+                        self._remove(part.as_posix())
                 elif self._system.exists(folder := self._place(head).rpartition("/")[0]):
                     self._system.rm(folder, recursive=True)
                     self._system.invalidate_cache()
