@@ -24,7 +24,7 @@ from rollout.config import RunConfig, resolved
 from rollout.configuration.secrets import refuse_secrets
 from rollout.data.remote import explained, open_system
 from rollout.data.sizes import free_bytes, in_units
-from rollout.data.uploading import Uploader, belongs, group_of
+from rollout.data.uploading import Uploader, belongs, group_of, is_whole
 from rollout.errors import DatasetError, InputError, RunDirectoryError
 from rollout.files import locked, read_document, set_aside, write_atomically
 from rollout.observe.run_files import RUN
@@ -263,7 +263,7 @@ def _fetch(system: Any, base: str, there: Mapping[str, int], folder: Path) -> li
     whole, parts = list[str](), list[str]()
     for path in there:
         head = group_of(path)
-        (whole if head is None or head in there else parts).append(path)
+        (whole if head is None or is_whole(head, there) else parts).append(path)
     size = sum(there[path] for path in whole)
     if size > free_bytes(folder):
         raise RunDirectoryError(

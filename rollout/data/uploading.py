@@ -6,8 +6,8 @@ that a file refers to:
 1. descriptions that refer to nothing, such as ``config.yaml``, ``run.json``, ``dataset.json``
 2. the files of whole shards and checkpoints, except their last ones
 3. lines that are appended: ``metrics.jsonl``, ``run.log``, up to their last whole line
-4. the last files of shards and checkpoints, ``seals/*.json`` and ``checkpoint.json``: with them a
-   shard or a checkpoint is complete
+4. the last files of shards and checkpoints, ``data/*.parquet`` and ``checkpoint.json``: with them
+   a shard or a checkpoint is complete, and readers find it
 5. other files that have not changed since the pass began, ``summary.json`` last
 
 Journals, locks and temporary files stay here. The folder itself is the queue: nothing waits in
@@ -24,7 +24,7 @@ import stat
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -75,7 +75,7 @@ class Found:
 def group_of(path: str) -> str | None:
     """Returns the last file of the shard or checkpoint that a file is part of; else None."""
     if shard := _SHARD.fullmatch(path):
-        return f"{shard['root']}seals/shard-{shard['number']}.json"
+        return f"{shard['root']}data/shard-{shard['number']}.parquet"
     if found := _CHECKPOINT.fullmatch(path):
         return f"{found['root']}{found['number']}/checkpoint.json"
     return None
@@ -84,6 +84,18 @@ def group_of(path: str) -> str | None:
 def belongs(path: str) -> bool:
     """Returns whether a file of a run belongs at its address."""
     return not (_TEMPORARY.search(path) or path.endswith((".lock", ".arrows")))
+
+
+def is_whole(head: str, files: Collection[str]) -> bool:
+    """Returns whether the shard or checkpoint with this last file is among the files."""
+    shard = _SHARD.fullmatch(head)
+    return head in files and (shard is None or _seal_of(head) in files)
+
+
+def _seal_of(head: str) -> str:
+    """Returns the file with the digests of a shard or checkpoint, by its last file."""
+    shard = _SHARD.fullmatch(head)
+    return head if shard is None else f"{shard['root']}seals/shard-{shard['number']}.json"
 
 
 def stat_of(path: Path) -> Stat | None:
@@ -112,7 +124,7 @@ def scan(root: Path) -> Found:
                 kind = found.growing if _GROWING.search(path) else found.others
                 kind[path] = seen
     for head, files in parts.items():
-        if head in files and (not _SHARD.fullmatch(head) or len(files) == _SHARD_FILES):
+        if is_whole(head, files) and (not _SHARD.fullmatch(head) or len(files) == _SHARD_FILES):
             found.groups[head] = [path for path in files if path != head]
     return found
 
@@ -122,7 +134,7 @@ class Uploader(AbstractContextManager["Uploader"]):
 
     The local files stay, so nothing is lost while the store fails: it is tried again, and the run
     goes on meanwhile. What is at the address can be read at any time. A shard or a checkpoint that
-    is there with the same last file is not copied again. What was removed here is removed there: a
+    is there with the same digests is not copied again. What was removed here is removed there: a
     checkpoint once a newer one is there, a shard only with its whole dataset.
 
     Args:
@@ -169,9 +181,9 @@ class Uploader(AbstractContextManager["Uploader"]):
     @property
     def missing(self) -> list[int]:
         """Numbers of the shards of a dataset that are not at the address."""
-        copied = {path for path in self._groups if path.startswith("seals/")}
         layout = Layout(self._root)
-        return [n for n in layout.numbers("data") if layout.name(layout.seal(n)) not in copied]
+        numbers = layout.numbers("data")
+        return [n for n in numbers if layout.name(layout.data(n)) not in self._groups]
 
     def left(self) -> tuple[int, int]:
         """Returns how many files are not at the address as they are here, and their bytes."""
@@ -197,7 +209,7 @@ class Uploader(AbstractContextManager["Uploader"]):
         """Returns what was copied of a dataset, as JSON-able data."""
         return {
             "address": self.address,
-            "shards": len([path for path in self._groups if path.startswith("seals/")]),
+            "shards": len([path for path in self._groups if path.startswith("data/")]),
             "missing": self.missing,
             "failures": self.failures,
             "error": self.error,
@@ -348,14 +360,15 @@ class Uploader(AbstractContextManager["Uploader"]):
         )
 
     def _is_there(self, head: str, files: list[str]) -> bool:
-        """True if a shard or checkpoint is at the address: equal last files, equal sizes."""
+        """True if a shard or checkpoint is at the address: equal digests, equal sizes."""
         if not all(self._system.exists(self._place(path)) for path in (*files, head)):
             return False
         sizes = {path: (self._root / path).stat().st_size for path in (*files, head)}
         if any(self._system.size(self._place(path)) != size for path, size in sizes.items()):
             return False
-        known: bytes = self._system.cat_file(self._place(head))
-        return known == read_document(self._root / head)
+        digests = _seal_of(head)
+        known: bytes = self._system.cat_file(self._place(digests))
+        return known == read_document(self._root / digests)
 
     def _remove(self, path: str) -> None:
         if self._system.exists(self._place(path)):
@@ -373,7 +386,7 @@ class Uploader(AbstractContextManager["Uploader"]):
                 if shard is not None:
                     layout = Layout(shard["root"])
                     number = int(shard["number"])
-                    for part in (layout.data(number), layout.episodes(number)):
+                    for part in (layout.seal(number), layout.episodes(number)):
                         self._remove(part.as_posix())
                 elif self._system.exists(folder := self._place(head).rpartition("/")[0]):
                     self._system.rm(folder, recursive=True)

@@ -354,6 +354,8 @@ def test_half_a_shard_at_the_address_is_not_fetched_and_makes_room(
 ):
     assert call()[0] == 0
     system, base = fsspec.core.url_to_fs(address)
+    system.pipe_file(f"{base}/dataset/seals/shard-000002.json", b"half")
+    require_episodes(address, 6)  # readers do not find it
     system.pipe_file(f"{base}/dataset/data/shard-000001.parquet", b"half")
     elsewhere(monkeypatch, tmp_path)
     status, said = call("episodes=9", resume=True)
