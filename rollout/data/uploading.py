@@ -168,6 +168,7 @@ class Uploader(AbstractContextManager["Uploader"]):
         self._groups = {
             path for path in fetched if group_of(path) == path
         }  # last files of what is at the address
+        self._begun = set[str]()  # those of which the other files are there
         self._earlier = set(there)
         self._copied: dict[str, tuple[Stat, float]] = {}  # other files there, and when
         self._scan_s = 0.0  # that the newest look for changed files took
@@ -292,6 +293,7 @@ class Uploader(AbstractContextManager["Uploader"]):
         if self._forgotten.is_set():
             self._forgotten.clear()
             self._groups.clear()
+            self._begun.clear()
             self._copied.clear()
         began = time.monotonic()
         found = scan(self._root)
@@ -308,6 +310,7 @@ class Uploader(AbstractContextManager["Uploader"]):
         for head in new:
             self._put(head)
             self._groups.add(head)
+            self._begun.discard(head)
         for path, seen in sorted(rest.items(), key=lambda item: item[0].endswith(_LAST)):
             if stat_of(self._root / path) == seen:
                 self._put_changed(path, seen)
@@ -334,7 +337,9 @@ class Uploader(AbstractContextManager["Uploader"]):
                 continue
             if self._ending.is_set() and not to_the_end:
                 break
-            if self._is_there(head, files):
+            if head in self._begun:
+                new.append(head)
+            elif self._is_there(head, files):
                 self._groups.add(head)
             elif why := self._damaged(head):
                 damaged.append(why)
@@ -342,6 +347,7 @@ class Uploader(AbstractContextManager["Uploader"]):
                 self._remove(head)  # of other contents, which what follows would not fit
                 for path in files:
                     self._put(path)
+                self._begun.add(head)
                 new.append(head)
         return new, damaged
 
