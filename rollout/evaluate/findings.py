@@ -16,6 +16,7 @@ from rollout.api import Usage
 from rollout.config import resolved
 from rollout.data.tables import Table
 from rollout.evaluate.legs import TEST, TRAIN, Leg, Legs
+from rollout.evaluate.pairs import Kind, compare_all, pairs_section
 from rollout.evaluate.published import (
     Published,
     attempted,
@@ -29,7 +30,6 @@ from rollout.evaluate.scoreboard import BOUNDS, USAGE, Metric, rows_of_leg
 from rollout.evaluate.statistics import (
     Estimate,
     Intervals,
-    difference,
     gap,
     hierarchical,
     one_player,
@@ -52,7 +52,7 @@ class Findings:
         groups: the players that are training seeds of one model, by the model's name.
         metric: metric of ``score``; intervals of shares stay within 0 and 1.
         confidence: confidence level of the intervals.
-        baseline: the player or group that others are compared with; None for the first one.
+        baseline: the player or group that is subtracted in its comparisons; None for the first one.
         published: published results to show beside these; None for none.
         labels: the groups of the states of the task, see ``published.grouped``; None for none.
     """
@@ -98,7 +98,7 @@ class Findings:
             "grouped": [self._grouped(leg) for leg in self._legs.legs if self._labels],
             "published": self._beside(),
         }
-        return dict(plain(found, lambda each: {**asdict(each), "text": each.text()}))
+        return dict(plain_estimates(found))
 
     def _leg(self, leg: Leg) -> dict[str, Any]:
         rows, scores = self._rows[leg.name], self._scores[leg.name]
@@ -154,20 +154,19 @@ class Findings:
         return found
 
     def _differences(self) -> list[dict[str, Any]]:
-        """Returns every other model minus the baseline, paired by state and seed."""
-        others, found = dict(self._models), []
-        base = others.pop(self._baseline)
-        for (name, players), (set_name, actions) in product(others.items(), self._kinds):
-            a, b = (self._of(members, set_name, actions) for members in (players, base))
-            if len(a) == len(b) == 1:
-                estimate = one_player(a[0] - b[0], self._intervals.of_differences)
-            elif len(b) in (1, len(a)):
-                estimate = difference(a, b, self._intervals)
-            else:
-                continue  # the training seeds of the two models have no pairs
-            about = {"model": name, "minus": self._baseline, "set": set_name, "actions": actions}
-            found.append({**about, "difference": estimate})
-        return found
+        """Returns the comparison of every two models, paired by state and seed."""
+        states: dict[str, Sequence[str]] = {}
+        for leg in self._legs.legs:
+            rows, known = self._rows[leg.name], states.get(leg.set_name)
+            index = np.array(known, object) if known else np.full(leg.states.size, "", object)
+            index[rows["position"]] = rows["state"]
+            # A state without a result is none of the others.
+            states[leg.set_name] = [each or f"{leg.set_name} {i}" for i, each in enumerate(index)]
+        models: dict[str, dict[Kind, _Scores]] = {
+            name: {kind: self._of(players, *kind) for kind in self._kinds}
+            for name, players in self._models.items()
+        }
+        return compare_all(models, states, self._intervals, base=self._baseline)
 
     def _grouped(self, leg: Leg) -> dict[str, Any]:
         assert self._labels is not None
@@ -227,17 +226,22 @@ def plain(value: Any, of_estimate: Callable[[Estimate], Mapping[str, Any]]) -> A
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
+def plain_estimates(value: Any) -> Any:
+    """Returns figures as JSON-able data, an estimate with its text; NaN becomes None."""
+    return plain(value, lambda each: {**asdict(each), "text": each.text()})
+
+
 def write_report(summary: Mapping[str, Any]) -> str:
     """Returns a short Markdown report of the contents of ``summary.json``."""
     found, results = summary["findings"], summary["results"]
     tables = {
         "Models, over their training seeds": (_GROUP, found["groups"]),
         "Generalization gap: train minus test": (_GAP, found["gaps"]),
-        "Differences on the same states and seeds": (_DIFFERENCE, found["differences"]),
         "Episodes that were given up": (_GIVEN_UP, results["given_up"]),
         "Calls of models": (_CALLS, [_calls_row(leg) for leg in found["legs"] if leg["usage"]]),
         "Films": (_VIDEO, [{**each, **_video_row(each)} for each in summary["films"]]),
     }
+    pairs = found["differences"]
     return render(
         "evaluation",
         protocol=summary["protocol"],
@@ -245,6 +249,7 @@ def write_report(summary: Mapping[str, Any]) -> str:
         actions=[_ACTIONS[kind] for kind in dict.fromkeys(leg["actions"] for leg in found["legs"])],
         legs=_table(_LEG, [{**leg, **_leg_row(leg)} for leg in found["legs"]]),
         tables={title: _table(columns, rows) for title, (columns, rows) in tables.items() if rows},
+        pairs=pairs_section(pairs, summary["protocol"]["metric"]) if pairs else "",
         groups=groups_section(found["grouped"]) if found.get("grouped") else "",
         notes=summary.get("notes", {}),
         published=published_section(found["published"]) if found["published"] else "",
@@ -259,7 +264,6 @@ _ACTIONS = {
 _LEG = ("player", "set", "actions", "states", "score", "success", "return", "length", "lost")
 _GROUP = ("group", "set", "actions", "score")
 _GAP = ("model", "actions", "gap")
-_DIFFERENCE = ("model", "minus", "set", "actions", "difference")
 _GIVEN_UP = ("player", "set", "actions", "position", "state", "episode_seed", "attempts")
 _CALLS = (
     *("player", "set", "actions", "calls", "unusable", "tokens/step", "tokens/episode"),

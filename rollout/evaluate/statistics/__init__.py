@@ -21,18 +21,25 @@ from rollout.evaluate.statistics.hierarchy import (
     jackknife,
     one_player,
 )
+from rollout.evaluate.statistics.pairs import Comparison, comparison, holm
+from rollout.evaluate.statistics.quartiles import interquartile_band, interquartile_mean
 
 __all__ = [
     "METHODS",
     "STATES",
     "UNBOUNDED",
+    "Comparison",
     "Estimate",
     "Intervals",
     "arrange",
+    "comparison",
     "difference",
     "gap",
     "geometric_mean_score",
     "hierarchical",
+    "holm",
+    "interquartile_band",
+    "interquartile_mean",
     "jackknife",
     "one_player",
     "wilson",

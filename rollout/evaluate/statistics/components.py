@@ -148,11 +148,18 @@ def half_width(
     return math.sqrt(max(square, least))  # seeds that agree by chance do not make states certain
 
 
+def influences(cells: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Returns how far every state moves the mean of its seed, (seeds, states); 0 where missing."""
+    there = ~np.isnan(cells)
+    return np.asarray(
+        np.where(there, cells - mean(cells)[:, None], 0) / there.sum(1, keepdims=True)
+    )
+
+
 def _shared(cells: NDArray[np.float64]) -> tuple[float, float]:
     """Returns what shared states add to the squared error, with the rest in it, and that rest."""
     seeds, states = cells.shape
-    there = ~np.isnan(cells)
-    apart = np.where(there, cells - mean(cells)[:, None], 0) / there.sum(1, keepdims=True)
+    apart = influences(cells)
     of_states = apart.mean(0)
     rest = (apart - of_states) / seeds
     scale = states / (states - 1)

@@ -48,8 +48,9 @@ class Estimate:
         point = _fixed(self.point, digits)
         if self.low is None or self.high is None:
             return f"{point} (no interval: {self.refused})"
-        alike = " (all alike: spread not measured)" if self.low == self.high else ""
-        return f"{point} [{_fixed(self.low, digits)}, {_fixed(self.high, digits)}]{alike}"
+        if self.low == self.high:
+            return f"{point} (no interval: all results alike, so their spread was not measured)"
+        return f"{point} [{_fixed(self.low, digits)}, {_fixed(self.high, digits)}]"
 
 
 def check_confidence(confidence: float) -> None:

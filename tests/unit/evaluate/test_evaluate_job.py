@@ -20,8 +20,9 @@ from rollout.evaluate.config import EvaluateConfig, VideoConfig
 from rollout.evaluate.evaluate import evaluate
 from rollout.evaluate.findings import Findings
 from rollout.evaluate.legs import Leg, Legs
+from rollout.evaluate.pairs import ALL_SETS
 from rollout.evaluate.playing import play_legs
-from rollout.evaluate.statistics import Intervals, difference, gap, hierarchical, one_player, wilson
+from rollout.evaluate.statistics import Intervals, comparison, gap, hierarchical, one_player, wilson
 from rollout.evaluate.videos import best_and_worst, check_pictures, record
 from rollout.host import PlayOptions
 from rollout.testing.fakes import FakeBridge
@@ -306,8 +307,9 @@ def test_the_findings_are_the_estimates_of_the_scores(table):
     assert [g["model"] for g in found["gaps"]] == ["model", "p0"]
     assert (found["gaps"][0]["gap"]["low"]) == expected.low
     assert found["gaps"][1]["gap"]["low"] is None
-    # Nothing pairs one fixed player minus three training seeds; the other way round it does.
-    assert found["differences"] == []
+    # One fixed player is compared with three training seeds, too.
+    pairs = {(each["model"], each["minus"], each["set"]) for each in found["differences"]}
+    assert pairs == {("p0", "model", name) for name in ("train", "test", ALL_SETS)}
     other = Findings(
         table,
         Legs(tuple(some_legs()), SPACE, 0),
@@ -327,12 +329,16 @@ def test_groups_are_compared_pair_by_pair(table):
     groups = {"a": ["p0", "p1"], "b": ["p2", "p3"]}
     found = Findings(table, legs, groups, confidence=0.95, metric="return").data()
     a, b = (np.stack([scores(table, p, "train") for p in groups[g]]) for g in groups)
-    expected = difference(b, a)
-    assert found["differences"][0]["difference"]["low"] == expected.low
+    expected = comparison(b, a)
+    first = found["differences"][0]
+    assert (first["model"], first["minus"], first["set"]) == ("b", "a", "train")
+    assert first["difference"]["low"] == expected.difference.low
+    assert first["p"] == expected.p
+    assert first["p_corrected"] >= first["p"]
     json.dumps(found, allow_nan=False)
 
 
-def test_a_baseline_is_compared_with_all_others(table):
+def test_a_baseline_is_subtracted_and_all_pairs_are_compared(table):
     legs = Legs(tuple(some_legs()), SPACE, 0)
     options = {"confidence": 0.95, "metric": "return"}
     first, named = (
@@ -341,11 +347,21 @@ def test_a_baseline_is_compared_with_all_others(table):
     )
     assert Findings(table, legs, {}, baseline="p0", **options).data()["differences"] == first
     pairs = [(each["model"], each["minus"]) for each in named if each["set"] == "test"]
-    assert pairs == [("p0", "p2"), ("p1", "p2"), ("p3", "p2")]
+    assert pairs[:3] == [("p0", "p2"), ("p1", "p2"), ("p3", "p2")]
+    assert {frozenset(pair) for pair in pairs[3:]} == {
+        frozenset(pair) for pair in (("p0", "p1"), ("p0", "p3"), ("p1", "p3"))
+    }
     [one] = [
-        each["difference"] for each in first if each["model"] == "p2" and each["set"] == "test"
+        each["difference"]
+        for each in first
+        if (each["model"], each["minus"], each["set"]) == ("p2", "p0", "test")
     ]
-    assert named[1]["difference"]["point"] == pytest.approx(-one["point"])
+    [other] = [
+        each["difference"]
+        for each in named
+        if (each["model"], each["minus"], each["set"]) == ("p0", "p2", "test")
+    ]
+    assert other["point"] == pytest.approx(-one["point"])
     # Training seeds are paired with one fixed player, which is not the first of the models.
     groups = {"model": ["p1", "p2", "p3"]}
     found = Findings(table, legs, groups, baseline="p0", **options).data()["differences"]

@@ -138,4 +138,5 @@ def test_an_estimate_reads_as_figure_and_interval():
 
 def test_an_interval_of_no_width_says_that_nothing_was_measured():
     estimate = hierarchical(np.full((3, 4, 2), 0.5))
-    assert estimate.text() == "0.500 [0.500, 0.500] (all alike: spread not measured)"
+    alike = "all results alike, so their spread was not measured"
+    assert estimate.text() == f"0.500 (no interval: {alike})"

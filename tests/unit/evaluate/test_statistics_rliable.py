@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from rollout.data.tables import write_table
+from rollout.evaluate.statistics import interquartile_band, interquartile_mean
 from tests.unit.sweep.sweep_tables import lose, sweep_table
 
 pytestmark = pytest.mark.heavy
@@ -47,3 +48,15 @@ def test_the_documented_interquartile_mean_over_tasks(rliable, tmp_path, monkeyp
     low, high = found["interval"]["random"][:, 0]
     assert low <= middle <= high
     assert 0.4 < low < high < 0.8
+
+
+def test_our_interquartile_mean_and_its_interval_are_those_of_rliable(rliable):
+    from rliable import metrics
+
+    values = np.random.default_rng(0).normal(size=(9, 1))
+    assert interquartile_mean(values)[0] == pytest.approx(metrics.aggregate_iqm(values))
+    _, ends = rliable.library.get_interval_estimates(
+        {"ours": values}, lambda x: np.array([metrics.aggregate_iqm(x)]), reps=4000
+    )
+    ours = np.concatenate(interquartile_band(values, resamples=4000))
+    assert ours == pytest.approx(ends["ours"][:, 0], abs=0.06)
