@@ -427,6 +427,8 @@ def _may_change(config: RunConfig, key: str, before: Any, after: Any) -> bool:
         return True
     if key not in config.may_grow:
         return False
+    if isinstance(before, list):
+        return isinstance(after, list) and {*before} <= {*after}
     return after is None or (before is not None and after >= before)
 
 

@@ -41,9 +41,9 @@ COMMANDS: Mapping[str, Command] = {
         *("rollout.collect:collect", "rollout.config:CollectConfig"),
     ),
     "train": Command(
-        "Trains a policy on one machine or a Ray cluster.",
+        "Trains a policy on one machine or a Ray cluster; with seeds=5 five times, side by side.",
         *("rollout.train.train:train", "rollout.train.config:TrainConfig"),
-        chosen="rollout.train.jobs:job_of",
+        chosen="rollout.sweep.jobs:job_of",
     ),
     "evaluate": Command(
         "Evaluates policies on sets of states and reports their scores.",
@@ -85,6 +85,10 @@ COMMANDS: Mapping[str, Command] = {
     ),
     "watch": Command(
         "Shows the progress of a running or finished job.", "rollout.commands.watch:main"
+    ),
+    "plot": Command(
+        "Draws learning curves of trainings, with bands over their seeds.",
+        "rollout.commands.plot:main",
     ),
     "submit": Command(
         "Submits a command to a Ray cluster as a job and follows its log.",

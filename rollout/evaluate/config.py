@@ -27,6 +27,7 @@ from rollout.errors import ConfigError, InputError, UnknownNameError, named
 from rollout.evaluate.legs import Actions
 from rollout.evaluate.scoreboard import Metric
 from rollout.named_code import check_code
+from rollout.observe.run_files import seed_folders
 from rollout.tasks import bridge_and_task
 
 
@@ -111,7 +112,8 @@ class EvaluateConfig(FleetConfig, ScoringConfig):
     player: str | None = key(
         None,
         "Run directory of a training, or a checkpoint in it: whatever of bridge, task, players, "
-        "sets and output is not given is its own. Same as --player.",
+        "sets and output is not given is its own. With several seeds each of them is a player of "
+        "one group. Same as --player.",
     )
     players: Annotated[dict[str, PolicyConfig], _NAMED] = key(
         ..., "Policies to evaluate, by a name of your choice; each like `policy` of collect.py."
@@ -128,8 +130,8 @@ class EvaluateConfig(FleetConfig, ScoringConfig):
     )
     baseline: str | None = key(
         None,
-        "Player or group that all others are compared with; null for the first group, or the "
-        "first player if there are no groups.",
+        "Player or group that is subtracted in each of its comparisons; null for the first group, "
+        "or the first player if there are no groups.",
     )
     confidence: float = key(0.95, "Confidence of intervals.", gt=0, lt=1)
     published: str = key(
@@ -218,9 +220,11 @@ def complete(given: Mapping[str, Any]) -> dict[str, Any]:
     with named("bridge"):
         check(config.build())
         _, _, built = bridge_and_task(config, task, None if "task" in given else check)
+    players = {name: {"name": "checkpoint", "path": str(p)} for name, p in _seeds_of(run).items()}
     return {
         "output": str(run / "evaluation"),
-        "players": {PLAYER: {"name": "checkpoint", "path": player}},
+        "players": players or {PLAYER: {"name": "checkpoint", "path": player}},
+        **({"groups": {PLAYER: [*players]}} if players and "players" not in given else {}),
         "sets": _sets(states, built) if "sets" not in given else None,
         **given,
         "task": task,
@@ -230,6 +234,8 @@ def complete(given: Mapping[str, Any]) -> dict[str, Any]:
 
 def _run_of(path: Path) -> Path:
     """Returns the run directory of a training, given the run or one of its checkpoints."""
+    if _seeds_of(path):
+        return path
     for folder in (path, *path.parents[:2]):
         if (folder / "config.yaml").is_file() and (folder / "checkpoints").is_dir():
             return folder
@@ -237,6 +243,11 @@ def _run_of(path: Path) -> Path:
         f"player: expected the run directory of a training with its checkpoints, got {path}; train "
         f"one by `gamut train`, or name its output"
     )
+
+
+def _seeds_of(run: Path) -> dict[str, Path]:
+    """Returns the run directories of the seeds of a training; none if it has but one."""
+    return seed_folders(run) if (run / "config.yaml").is_file() else {}
 
 
 def _sets(states: dict[str, Any], built: Task) -> dict[str, Any]:

@@ -26,11 +26,11 @@ from rollout.observe.run_files import METRICS, RUN, SUMMARY, parse, read_json
 from rollout.run_directory import folder_of
 from rollout.signals import Stop
 from rollout.sweep.config import SweepConfig
+from rollout.sweep.jobs import job_of
 from rollout.sweep.sweep import sweep as run_sweep
 from rollout.testing import check_bridge
 from rollout.testing.report import Report
 from rollout.train.callbacks import Callback
-from rollout.train.jobs import job_of
 
 Config: TypeAlias = str | Path | Mapping[str, Any]
 """A YAML file, or its contents."""

@@ -63,6 +63,15 @@ def _nearby_runs(folder: Path) -> str:
     return f" There are {', '.join(map(str, found[:3]))}." if found else ""
 
 
+def seed_folders(folder: Path) -> dict[str, Path]:
+    """Returns the run directory of each seed of a training with ``seeds``, by its name.
+
+    None are there in other runs, or before a seed has begun.
+    """
+    found = {path.parent.name: path.parent for path in folder.glob(f"runs/seed-*/{RUN}")}
+    return dict(sorted(found.items(), key=lambda item: (len(item[0]), item[0])))
+
+
 def modified(path: Path) -> float:
     """Returns the modification time of a file, Unix seconds; 0 if it does not exist."""
     try:

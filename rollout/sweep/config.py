@@ -11,13 +11,10 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field, model_validator
 
 from rollout.config import (
-    Directory,
-    LogConfig,
     PolicyConfig,
     RayConfig,
     RunConfig,
     Section,
-    WandbConfig,
     key,
     make_config,
     resolved,
@@ -27,12 +24,12 @@ from rollout.errors import ConfigError
 from rollout.evaluate.config import Once, ScoringConfig, Some, VideoConfig, named_like
 from rollout.evaluate.legs import TRAIN
 from rollout.sweep.imitation_config import DemonstrationsConfig
-from rollout.train.config import AlgorithmConfig, TrainConfig
+from rollout.train.config import AlgorithmConfig, SharedConfig
 from rollout.train.jobs import learns_from
 
 _NAMED = named_like(r"[A-Za-z0-9][A-Za-z0-9_.=,+-]*", "letters, digits and any of _.=,+-")
 _NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9_.=,+-]+")
-_OWN = ("output", "seed", "ray", "wandb", "log")
+_OWN = ("output", "seed", "seeds", "ray", "wandb", "log")
 _OWN_STATES = ("size", "order")
 _BASE = "random"
 
@@ -51,10 +48,8 @@ class AnyAlgorithmConfig(AlgorithmConfig):
         return self
 
 
-class TemplateConfig(TrainConfig):
+class TemplateConfig(SharedConfig):
     """The configuration shared by all training runs; the sweep sets the rest for each run."""
-
-    of_many_runs: ClassVar[bool] = True
 
     algorithm: AnyAlgorithmConfig = key(
         lambda: AnyAlgorithmConfig(name="ppo"),
@@ -66,11 +61,7 @@ class TemplateConfig(TrainConfig):
     demonstrations: DemonstrationsConfig | None = key(
         None, "What a run learns from instead of playing; null for what it plays."
     )
-    output: Directory = key(Directory, "Set by the sweep; leave it out.", exclude=True)
     seed: int = key(0, "Set by the sweep, from seeds; leave it out.", exclude=True)
-    ray: RayConfig = key(RayConfig, "That of the sweep; leave it out.", exclude=True)
-    wandb: WandbConfig = key(WandbConfig, "That of the sweep; leave it out.", exclude=True)
-    log: LogConfig = key(LogConfig, "That of the sweep; leave it out.", exclude=True)
 
     @model_validator(mode="after")
     def _left_to_the_sweep(self) -> TemplateConfig:

@@ -66,6 +66,9 @@ STYLE: dict[str, Any] = {
 }
 """Settings of matplotlib for the figure."""
 
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+"""Those of Okabe and Ito, in the order in which they are used."""
+
 _COLUMNS = 3  # maximum number of panels side by side
 _WIDE, _NARROW, _HIGH, _ROW = 7.0, 3.9, 5.0, 0.27  # inches
 _GREY, _SHADE = "#9a9a9a", "#f0ede4"
@@ -73,12 +76,12 @@ _LINE: dict[str, Any] = {"lw": 1.7, "ms": 5.1}
 _GAP = {**_LINE, "color": "#333333", "marker": "o"}
 _ADJUSTED = {**_LINE, "color": "#7B3294", "marker": "D", "ms": 4.2, "ls": (0, (4.5, 1.8))}
 _LOOKS: dict[str, dict[str, Any]] = {
-    TRAIN: {**_LINE, "color": "#0072B2", "marker": "o"},
-    TEST: {**_LINE, "color": "#D55E00", "marker": "s", "ls": (0, (4.5, 1.8))},
+    TRAIN: {**_LINE, "color": COLOURS[0], "marker": "o"},
+    TEST: {**_LINE, "color": COLOURS[1], "marker": "s", "ls": (0, (4.5, 1.8))},
     # Most states are held out, so the two curves nearly coincide: this one is thinner.
-    FULL: {"color": "#009E73", "marker": "D", "lw": 1.2, "ms": 3.6, "ls": (0, (1.2, 1.2))},
+    FULL: {"color": COLOURS[2], "marker": "D", "lw": 1.2, "ms": 3.6, "ls": (0, (1.2, 1.2))},
 }
-_FURTHER = (("#CC79A7", "^"), ("#E69F00", "v"), ("#56B4E9", "P"), ("#000000", "X"))
+_FURTHER = tuple(zip(COLOURS[3:], "^vPX", strict=True))
 _SEED: dict[str, Any] = {"marker": ".", "ls": "none", "mew": 0, "alpha": 0.55}
 
 
@@ -140,7 +143,7 @@ def draw(
         _draw_panels(sheets[0], panels, looks, metric_label, beyond, adjusted)
         if single:
             _draw_forest(sheets[1], single, panels[base])
-        return _save(figure, Path(path_stem))
+        return save(figure, Path(path_stem))
 
 
 def _looks(points: Sequence[Point]) -> dict[str, dict[str, Any]]:
@@ -347,7 +350,7 @@ def _draw_row(axes: Axes, y: int, point: Point, colour: str) -> None:
     axes.plot([gap.point], [y], "o", color=colour, markerfacecolor=face, markersize=5.5, zorder=3)
 
 
-def _save(figure: Figure, stem: Path) -> tuple[Path, Path]:
+def save(figure: Figure, stem: Path) -> tuple[Path, Path]:
     """Writes the PNG and the SVG atomically and returns their paths."""
     files = (stem.with_name(f"{stem.name}.png"), stem.with_name(f"{stem.name}.svg"))
     for path, about in zip(files, ({"Software": None}, {"Date": None}), strict=True):

@@ -81,6 +81,17 @@ class SweepRun:
         return self.arm, self.n, self.training_seed
 
     @property
+    def processes(self) -> int:
+        """Number of processes that it needs, its own among them."""
+        return 1 + self.config.runners + self.config.learners.count
+
+    @property
+    def gpus(self) -> float:
+        """GPUs of its own process."""
+        learners = self.config.learners
+        return 0.0 if learners.count else learners.gpus
+
+    @property
     def episodes(self) -> int:
         """Number of evaluated episodes."""
         e = self.evaluation
@@ -213,7 +224,8 @@ def _run_of(config: SweepConfig, game: ArmGame, n: int, seed: int) -> SweepRun:
         _require_held_out(states, game)
         states.require_trainable()
     sets = {TRAIN: first_of(states, config.evaluate.train_states), **game.held_out}
-    decides = {k: v for k, v in resolved(train).items() if k not in TrainConfig.may_change}
+    left_out = (*TrainConfig.may_change, "seeds")  # a run has one
+    decides = {k: v for k, v in resolved(train).items() if k not in left_out}
     decides["learners"]["gpus"] = 0.0  # a run may go on where there are others
     trains = digest([decides, _describe(game)])
     return SweepRun(

@@ -218,7 +218,7 @@ def outcome_of(run: SweepRun) -> RunResult | None:
         return None
 
 
-def work(run: SweepRun, trainer: Trainer, stop: Stop) -> None:
+def work(run: SweepRun, stop: Stop, *, trainer: Trainer) -> None:
     """Trains and evaluates a run, continuing where an earlier attempt stopped.
 
     Raises:

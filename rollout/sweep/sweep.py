@@ -22,6 +22,7 @@ import shutil
 import time
 from collections.abc import Mapping
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -45,7 +46,15 @@ from rollout.sweep.curves import SAMPLED, Point, of_other_run
 from rollout.sweep.plan import SweepPlan, SweepRun
 from rollout.sweep.pool import RunAttempt, run_here, run_on_ray
 from rollout.sweep.report import publish, verdict
-from rollout.sweep.run import TRAINER, RunResult, Trainer, folder_of_training, legs_of, outcome_of
+from rollout.sweep.run import (
+    TRAINER,
+    RunResult,
+    Trainer,
+    folder_of_training,
+    legs_of,
+    outcome_of,
+    work,
+)
 from rollout.sweep.summary import (
     SweepReport,
     digests_of,
@@ -114,6 +123,7 @@ class _Sweep:
         """Executes the remaining runs until all are done or a signal arrives; records videos."""
         for outcome in self._outcomes.values():
             self._log(outcome)
+        _suggest_seeds(self._plan)
         left = [run for run in self._plan.everything if run.name not in self._outcomes]
         if self._outcomes:
             log.info("%d runs are done already, %d are left", len(self._outcomes), len(left))
@@ -125,11 +135,11 @@ class _Sweep:
 
     def _run_all(self, left: list[SweepRun]) -> None:
         c, stop = self._plan.config, self._job.stop
-        self._ran = True
+        self._ran, make = True, partial(work, trainer=self._trainer)
         log.info("training and evaluating %d runs", len(left))
         if c.parallel == 0:
             self._begin(len(left))
-            for ended in run_here(left, self._trainer, stop, retries=c.retries):
+            for ended in run_here(left, make, stop, retries=c.retries):
                 set_up_logging(c.log.level, self._run.log)  # the run has installed its own logging
                 self._record(ended)
             return
@@ -140,7 +150,7 @@ class _Sweep:
             self._begin(len(left))
             events = run_on_ray(
                 left,
-                self._trainer,
+                make,
                 parallel=c.parallel,
                 retries=c.retries,
                 stall_s=c.stall_s,
@@ -158,7 +168,7 @@ class _Sweep:
         if self._plan.config.evaluate.split == TEST:
             note_opening(self._run.path, f"{runs} runs")
 
-    def _record(self, attempt: RunAttempt) -> None:
+    def _record(self, attempt: RunAttempt[SweepRun]) -> None:
         """Records an attempt at a run that has ended."""
         name = attempt.run.name
         if attempt.failure:
@@ -317,6 +327,18 @@ class _Sweep:
         for each in self._videos:
             media[each.name] = Video(self._run.path / each.file, fps, each.title)
         return media
+
+
+def _suggest_seeds(plan: SweepPlan) -> None:
+    """Says what is simpler than a sweep in which only the seed varies."""
+    if len({(run.arm, run.n) for run in plan.runs}) > 1:
+        return
+    seeds = [run.training_seed for run in sorted(plan.runs, key=lambda run: run.training_seed)]
+    log.info(
+        "sizes has one number of states, so there is no curve over it: gamut train with seeds=%s "
+        "trains these seeds in one run, and gamut plot draws their learning curves",
+        seeds,
+    )
 
 
 def _newest_steps(run: SweepRun) -> int:

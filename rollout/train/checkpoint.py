@@ -35,6 +35,7 @@ from rollout.data import Manifest
 from rollout.data.space_json import space_from_json, space_to_json
 from rollout.errors import ConfigError, InputError
 from rollout.files import open_file, set_aside, write_atomically
+from rollout.observe.run_files import seed_folders
 
 FORMAT = 1
 _ABOUT, _WEIGHTS, _OPTIMIZER = "checkpoint.json", "weights.pt", "optimizer.pt"
@@ -287,8 +288,14 @@ def find_checkpoint(path: Path | str) -> Checkpoint:
             return found
     raise CheckpointError(
         f"there is no checkpoint in {path}; expected a folder with {_ABOUT}, or a run directory "
-        f"with one in checkpoints/"
+        f"with one in checkpoints/{_of_a_seed(path)}"
     )
+
+
+def _of_a_seed(path: Path) -> str:
+    """Returns which folder to name instead of that of a training with several seeds."""
+    seeds = seed_folders(path)
+    return f"; it has {len(seeds)} seeds: name one, {next(iter(seeds.values()))}" if seeds else ""
 
 
 def newest_checkpoint(folder: Path, *, fallback: bool = False) -> Checkpoint | None:

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
 
 from rollout.api import LearnsFrom, Resources
 from rollout.api.options import check_function_name
 from rollout.config import (
+    Directory,
     FragmentConfig,
     GameConfig,
     HostConfig,
+    LogConfig,
     PluginConfig,
     PolicyConfig,
+    RayConfig,
+    RunConfig,
     Section,
     StateSetConfig,
+    WandbConfig,
     key,
 )
 from rollout.errors import InputError
@@ -148,12 +153,66 @@ class ValidationConfig(Section):
         return self
 
 
+def _from_a_number(given: Any) -> Any:
+    """Returns the seeds from 0 where only their number is given."""
+    if isinstance(given, list | tuple):
+        return given
+    whole = isinstance(given, int) and not isinstance(given, bool)
+    if not whole or not 0 < given <= _MOST_SEEDS:
+        raise ValueError(f"expected 1 to {_MOST_SEEDS}, or a list of seeds, got {given!r}")
+    return range(given)
+
+
+def _distinct(seeds: tuple[int, ...]) -> tuple[int, ...]:
+    twice = sorted({seed for seed in seeds if seeds.count(seed) > 1})
+    if twice:
+        raise ValueError(
+            f"{', '.join(map(str, twice))} is given more than once, and would train the same "
+            f"again; remove it, or give the number of seeds alone, e.g. seeds={len(seeds)}"
+        )
+    if not seeds:
+        raise ValueError("is empty; give a number of seeds, or a list of them")
+    return seeds
+
+
+_MOST_SEEDS = 1000
+Seeds: TypeAlias = Annotated[
+    tuple[Annotated[int, Field(ge=0)], ...],
+    BeforeValidator(_from_a_number),
+    AfterValidator(_distinct),
+]
+"""Different training seeds; a number means those from 0."""
+
+
+class SeededConfig(RunConfig):
+    """Base of the configurations of trainings, which may have several seeds."""
+
+    may_grow: ClassVar[tuple[str, ...]] = ("seeds",)
+
+    seeds: Seeds | None = key(
+        None,
+        "Training seeds, each a run in a folder of its own, side by side as the machine's room "
+        "allows: a list, or their number for 0, 1, ...; null for the one of seed.",
+        strict=False,
+    )
+
+    @model_validator(mode="after")
+    def _seed_or_seeds(self) -> SeededConfig:
+        seed = getattr(self, "seed", 0)
+        if self.seeds is not None and seed:
+            raise ValueError(
+                f"seed={seed} and seeds={list(self.seeds)}: each seed is a run of its own; leave "
+                f"seed out"
+            )
+        return self
+
+
 _MEASURE_S = 2.0
 MEASURED = ("runners", "instances", "width", "fragment")
 """Keys that a measurement chooses."""
 
 
-class TrainConfig(GameConfig):
+class TrainConfig(GameConfig, SeededConfig):
     """Trains a policy.
 
     Attributes:
@@ -166,7 +225,10 @@ class TrainConfig(GameConfig):
         *GameConfig.may_change,
         *("checkpoint", "episodes", "callbacks", "learners.gpus", "measure"),
     )
-    may_grow: ClassVar[tuple[str, ...]] = ("env_steps", "validation.patience")
+    may_grow: ClassVar[tuple[str, ...]] = (
+        *SeededConfig.may_grow,
+        *("env_steps", "validation.patience"),
+    )
     renamed: ClassVar[Mapping[str, str]] = {
         "ppo": "algorithm, with the same keys but algorithm.reference, algorithm.reference_coef "
         "and algorithm.reference_decay for ppo.reference.*"
@@ -218,11 +280,11 @@ class TrainConfig(GameConfig):
         if self.measure != "auto":
             return self.measure
         given = self.model_fields_set.intersection(MEASURED)
-        return None if given or self.of_many_runs else _MEASURE_S
+        return None if given or self.of_many_runs or self.seeds else _MEASURE_S
 
     @model_validator(mode="after")
     def _measured_once(self) -> TrainConfig:
-        if self.of_many_runs and self.measured_s is not None:
+        if (self.of_many_runs or self.seeds) and self.measured_s is not None:
             raise ValueError(
                 f"measure: runs that are compared have the same {', '.join(MEASURED)}; find them "
                 f"with gamut tune speed, and give them here"
@@ -263,3 +325,17 @@ class TrainConfig(GameConfig):
         except InputError as error:
             raise ValueError(str(error)) from error
         return self
+
+
+class SharedConfig(TrainConfig):
+    """The configuration shared by the runs of a job, which sets the rest for each of them."""
+
+    of_many_runs: ClassVar[bool] = True
+
+    output: Directory = key(Directory, "Set by the job for each run; leave it out.", exclude=True)
+    seeds: Seeds | None = key(
+        None, "Not of a single run; leave it out.", exclude=True, strict=False
+    )
+    ray: RayConfig = key(RayConfig, "That of the job; leave it out.", exclude=True)
+    wandb: WandbConfig = key(WandbConfig, "That of the job; leave it out.", exclude=True)
+    log: LogConfig = key(LogConfig, "That of the job; leave it out.", exclude=True)

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, TypeAlias
 
 from rollout.api import LearnsFrom, StepLearner, option
-from rollout.config import PolicyConfig, RayConfig, RunConfig, key
+from rollout.config import PolicyConfig, RayConfig, key
 from rollout.data import Dataset, EpisodeRef, StepWeight
 from rollout.errors import ConfigError
-from rollout.train.config import AlgorithmConfig
+from rollout.train.config import AlgorithmConfig, SeededConfig
 
 Reduce: TypeAlias = Callable[[list[Any]], None] | None
 
@@ -115,10 +115,10 @@ class ActionAlgorithmConfig(AlgorithmConfig):
     name: str = key("bc", "Name of an installed plug-in.")
 
 
-class OfflineConfig(RunConfig):
+class OfflineConfig(SeededConfig):
     """Trains a policy on the steps of a dataset."""
 
-    may_change: ClassVar[tuple[str, ...]] = (*RunConfig.may_change, "threads")
+    may_change: ClassVar[tuple[str, ...]] = (*SeededConfig.may_change, "threads")
     renamed: ClassVar[Mapping[str, str]] = {
         name: f"algorithm.{name}" for name in ("epochs", "lr", "minibatch", "bptt")
     }

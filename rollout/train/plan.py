@@ -63,6 +63,7 @@ class TrainPlan(GamePlan):
         Raises:
             InputError: something in the configuration does not exist or does not fit.
         """
+        _require_one_seed(config)
         load_callbacks(config.callbacks)
         bridge_config, bridge, task = bridge_and_task(config.bridge, config.task)
         spec = bridge.spec
@@ -174,6 +175,14 @@ def _check_curriculum(config: TrainConfig, algorithm: Algorithm) -> None:
         raise ConfigError(
             f"curriculum.sampler=score needs an algorithm that learns values while it plays, and "
             f"{config.algorithm.name} does not; use ppo or appo, or sampler=cycle"
+        )
+
+
+def _require_one_seed(config: TrainConfig) -> None:
+    if config.seeds is not None:
+        raise ConfigError(
+            f"seeds={list(config.seeds)}: only gamut train makes a run for each of several seeds; "
+            f"set seed instead, and space.seed=[0, 1, 2] in a search"
         )
 
 

@@ -9,24 +9,21 @@ from typing import Any, ClassVar, Literal
 from pydantic import field_validator, model_validator
 
 from rollout.config import (
-    Directory,
-    LogConfig,
     RayConfig,
     RunConfig,
     Section,
-    WandbConfig,
     key,
     make_config,
     resolved,
 )
 from rollout.configuration.document import Document
 from rollout.errors import ConfigError, UnknownNameError
-from rollout.train.config import TrainConfig
+from rollout.train.config import SharedConfig, TrainConfig
 
 SEED = "seed"
 """The key of ``train`` over whose values scores are averaged, if it is searched."""
 
-_OWN = ("output", "ray", "wandb", "log")
+_OWN = ("output", "seeds", "ray", "wandb", "log")
 
 RANGES = {
     "grid": "every value, in each sample",
@@ -38,22 +35,20 @@ RANGES = {
 """Distributions of values, by name."""
 
 
-class SearchedConfig(TrainConfig):
+class SearchedConfig(SharedConfig):
     """The configuration shared by all trials of a search."""
-
-    of_many_runs: ClassVar[bool] = True
-
-    output: Directory = key(Directory, "Set by the search; leave it out.", exclude=True)
-    ray: RayConfig = key(RayConfig, "That of the search; leave it out.", exclude=True)
-    wandb: WandbConfig = key(WandbConfig, "That of the search; leave it out.", exclude=True)
-    log: LogConfig = key(LogConfig, "That of the search; leave it out.", exclude=True)
 
     @model_validator(mode="after")
     def _left_to_the_search(self) -> SearchedConfig:
         given = [name for name in _OWN if name in self.model_fields_set]
         if given:
             raise ValueError(
-                f"{', '.join(given)}: set by the search for each trial; move it out of train"
+                f"{', '.join(given)}: set by the search for each trial; "
+                + (
+                    "search over seeds by space.seed, e.g. space.seed=[0, 1, 2]"
+                    if given == ["seeds"]
+                    else "move it out of train"
+                )
             )
         return self
 

@@ -17,7 +17,7 @@ from rollout.config import (
     StateSetConfig,
     key,
 )
-from rollout.train.config import AlgorithmConfig, LearnersConfig, SaveConfig
+from rollout.train.config import AlgorithmConfig, LearnersConfig, SaveConfig, SeededConfig
 
 NEW = "new"
 """Name of a local model that is built for the run."""
@@ -62,7 +62,7 @@ class GroupAlgorithmConfig(AlgorithmConfig):
     name: str = key("grpo", "Name of an installed plug-in.")
 
 
-class LanguageConfig(HostingConfig):
+class LanguageConfig(HostingConfig, SeededConfig):
     """Configuration shared by trainings of language models."""
 
     may_change: ClassVar[tuple[str, ...]] = (*HostingConfig.may_change, "checkpoint", "validation")
@@ -112,7 +112,7 @@ class FineTuneConfig(LanguageConfig):
 class PlayGroupsConfig(LanguageConfig, GameConfig):
     """Trains a language model by playing."""
 
-    may_grow: ClassVar[tuple[str, ...]] = ("updates",)
+    may_grow: ClassVar[tuple[str, ...]] = (*SeededConfig.may_grow, "updates")
     removed: ClassVar[Mapping[str, object]] = {"record": True}
 
     state_set: StateSetConfig = key(StateSetConfig, "Which states episodes start from.")

@@ -85,3 +85,18 @@ def test_a_folder_without_a_training_is_refused(tmp_path):
 def test_its_plan_can_be_made_with_another_player(run):
     plan = EvaluationPlan.make(made(run, players={"chance": "random"}))
     assert plan.legs.episodes == 13
+
+
+def test_the_seeds_of_a_training_are_players_of_one_group(run):
+    for seed in (10, 2):
+        folder = run / "runs" / f"seed-{seed}"
+        folder.mkdir(parents=True)
+        (folder / "run.json").write_text("{}")
+    config = made(run)
+    assert list(config.players) == ["seed-2", "seed-10"]
+    assert config.players["seed-10"].options["path"] == str(run / "runs" / "seed-10")
+    assert config.groups == {"trained": ["seed-2", "seed-10"]}
+    assert config.output == run / "evaluation"
+    one = made(run / "runs" / "seed-2", players={"chance": "random"})
+    assert one.groups == {}
+    assert made(run, players={"chance": "random"}).groups == {}

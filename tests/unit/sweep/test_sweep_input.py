@@ -10,7 +10,7 @@ from rollout.cli import main
 from rollout.config import load_config, make_config, resolved
 from rollout.sweep.config import SweepConfig
 from rollout.sweep.plan import SweepPlan
-from rollout.sweep.sweep import sweep
+from rollout.sweep.sweep import _suggest_seeds, sweep
 from rollout.testing.fakes import FakeBridge
 from tests.unit.sweep.sweep_trainer import TRAINER
 
@@ -248,3 +248,19 @@ def test_the_configurations_that_come_with_it(name, pytestconfig, tmp_path, monk
     assert len(plan.runs) == 12
     assert {run.sets["test"].digest for run in plan.runs} == {plan.base.held_out["test"].digest}
     assert plan.base.held_out["test"].size == 512
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"sizes": [4], "seeds": [2, 0]}, True),
+        ({"sizes": [2, 4]}, False),
+        ({"sizes": [4], "grid": {"algorithm.lr": [1e-3, 1e-4]}}, False),
+    ],
+)
+def test_a_sweep_in_which_only_the_seed_varies_names_gamut_train(config, changes, said, caplog):
+    plan = SweepPlan.make(make_config(SweepConfig, {**config, **changes}), TRAINER.check)
+    with caplog.at_level("INFO"):
+        _suggest_seeds(plan)
+    assert ("gamut train with seeds=[0, 2]" in caplog.text) == said
+    assert bool(caplog.text) == said

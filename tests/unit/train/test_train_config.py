@@ -12,10 +12,14 @@ from rollout.configuration.problems import SYNONYMS
 from rollout.errors import ConfigError, RunDirectoryError, TestStateError, UnknownNameError
 from rollout.run_directory import RunDirectory
 from rollout.sweep.config import SweepConfig
+from rollout.sweep.jobs import job_of
+from rollout.sweep.seeds import seed_runs, train_seeds
 from rollout.testing import FakeBridge
 from rollout.train.config import TrainConfig
+from rollout.train.offline_config import OfflineConfig
 from rollout.train.plan import TrainPlan
 from rollout.train.ppo import Ppo
+from rollout.train.search_config import SearchConfig
 
 pytestmark = pytest.mark.heavy
 
@@ -217,3 +221,72 @@ def test_a_resumed_training_may_be_longer_but_not_shorter(tmp_path):
     assert longer.resume_count == 1
     with pytest.raises(RunDirectoryError, match="env_steps: 2000 -> 1000"):
         RunDirectory.create(tmp_path / "run", config(env_steps=1000), resume=True)
+
+
+SEEDS = {
+    "twice": ({"seeds": [3, 1, 3]}, r"seeds: 3 is given more than once"),
+    "none": ({"seeds": []}, "seeds: is empty; give a number of seeds"),
+    "zero": ({"seeds": 0}, r"seeds: expected 1 to 1000, or a list of seeds, got 0"),
+    "text": ({"seeds": "five"}, "or a list of seeds, got 'five'"),
+    "true": ({"seeds": True}, "or a list of seeds, got True"),
+    "negative": ({"seeds": [0, -1]}, r"seeds\[1\]: .*got -1"),
+    "both": ({"seeds": 2, "seed": 7}, r"seed=7 and seeds=\[0, 1\]: .*leave seed out"),
+    "measured": ({"seeds": 2, "measure": 1.0}, "measure: runs that are compared have the same"),
+}
+
+
+@pytest.mark.parametrize(("changes", "said"), SEEDS.values(), ids=SEEDS)
+def test_wrong_seeds_are_refused(changes, said):
+    with pytest.raises(ConfigError, match=said):
+        config(**changes)
+
+
+def test_a_number_of_seeds_is_that_many_from_0():
+    assert config(seeds=3).seeds == (0, 1, 2)
+    assert config(seeds=[7, 2]).seeds == (7, 2)
+    again = make_config(TrainConfig, resolved(config(seeds=3)))
+    assert again.seeds == (0, 1, 2)
+    assert again.measured_s is None, "runs that are compared have the same sizes"
+
+
+def test_seeds_of_a_sweep_or_a_search_are_keys_of_these(tmp_path):
+    train = {k: v for k, v in resolved(config()).items() if k in ("bridge", "env_steps")}
+    sweep = {"output": "x", "train": {**train, "seeds": 3}, "sizes": [1, 2]}
+    with pytest.raises(ConfigError, match=r"seeds.* are keys of the sweep itself"):
+        make_config(SweepConfig, sweep)
+    search = {"output": "x", "train": {**train, "seeds": 3}, "space": {"algorithm.lr": [1e-3]}}
+    with pytest.raises(ConfigError, match=r"space\.seed=\[0, 1, 2\]"):
+        make_config(SearchConfig, search)
+    with pytest.raises(ConfigError, match=r"only gamut train makes a run for each.*space\.seed"):
+        TrainPlan.make(config(seeds=2, output=str(tmp_path)))
+
+
+def test_each_seed_is_an_ordinary_training(tmp_path):
+    whole = config(seeds=[5, 2], output=str(tmp_path / "ppo"), learners={"threads": 0})
+    first, second = seed_runs(whole, tmp_path / "ppo")
+    assert [run.name for run in (first, second)] == ["seed-5", "seed-2"]
+    assert first.folder == tmp_path / "ppo" / "runs" / "seed-5"
+    own = first.config
+    assert (own.seed, own.seeds, own.measured_s) == (5, None, None)
+    assert (own.wandb.group, own.wandb.name) == ("ppo", "ppo/seed-5")
+    assert own.learners.threads == 1, "as many runs as processors run at once"
+    assert (first.processes, first.gpus) == (1, 0.0)
+    placed = config(seeds=2, runners=2, learners={"count": 1, "gpus": 1.0})
+    assert (seed_runs(placed, tmp_path)[0].processes, seed_runs(placed, tmp_path)[0].gpus) == (4, 0)
+    plain = config(seed=5, output=str(first.folder), measure=None)
+    kept = {"learners", "wandb"}
+    assert {k: v for k, v in resolved(own).items() if k not in kept} == {
+        k: v for k, v in resolved(plain).items() if k not in kept
+    }
+
+
+def test_functions_of_the_caller_are_refused_with_seeds(tmp_path):
+    with pytest.raises(ConfigError, match="name a function in callbacks"):
+        train_seeds(config(seeds=2, output=str(tmp_path)), None, [print])
+
+
+def test_the_job_of_a_training_with_seeds_is_another():
+    data = resolved(config(seeds=2))
+    assert job_of(data) == (train_seeds, TrainConfig)
+    assert job_of({**data, "seeds": None})[0] is not train_seeds
+    assert job_of({"seeds": 2, "algorithm": "bc"}) == (train_seeds, OfflineConfig)
