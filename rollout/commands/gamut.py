@@ -90,6 +90,10 @@ COMMANDS: Mapping[str, Command] = {
         "Draws learning curves of trainings, with bands over their seeds.",
         "rollout.commands.plot:main",
     ),
+    "compare": Command(
+        "Compares evaluations, or the validations of trainings, pair by pair.",
+        "rollout.commands.compare:main",
+    ),
     "submit": Command(
         "Submits a command to a Ray cluster as a job and follows its log.",
         "rollout.cluster.submit:run",

@@ -11,7 +11,7 @@ import json
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NotRequired
 
 from pydantic import Field, TypeAdapter, ValidationError
 
@@ -35,6 +35,8 @@ class Validated(Strict):
     """One validation. ``score`` is null if no episode has a result, its interval if there is none.
 
     ``low`` and ``high`` are the ends of the interval, ``episodes`` counts those with a result.
+    ``scores`` are those of the states in their order, null for a lost episode; only the newest
+    validation has them.
     """
 
     update: _Count
@@ -43,6 +45,7 @@ class Validated(Strict):
     low: float | None
     high: float | None
     episodes: _Count
+    scores: NotRequired[list[float | None]]
 
 
 _SCHEMA: TypeAdapter[list[Validated]] = TypeAdapter(list[Validated])
@@ -70,6 +73,8 @@ class History:
 
     def add(self, entry: Validated) -> None:
         """Adds the newest validation, on disk too."""
+        for earlier in self._entries:
+            earlier.pop("scores", None)
         self._append(entry)
         self._folder.mkdir(parents=True, exist_ok=True)
         write_atomically(self._file, json.dumps(self._entries, indent=1) + "\n")

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rollout.api import BridgeSpec, Policy, PolicyRecipe, StateSet, Task
 from rollout.evaluate.legs import Leg, Legs
@@ -156,7 +157,9 @@ class Validation:
         board = play_leg(self._plan, leg, open_fleet, watch=watch, stopping=stopping)
         if len(board.finished) + len(board.given_up) < leg.episodes:
             return {}
-        entry = _entry(update, env_steps, self._estimate(board))
+        scores = self._scores(board)
+        found = one_player(scores, Intervals(bounds=BOUNDS[self._config.metric]))
+        entry = _entry(update, env_steps, found, scores[:, 0])
         self.history.add(entry)
         best = self.history.best
         log.info(
@@ -167,16 +170,18 @@ class Validation:
             log.warning("%d episodes of it were lost and have no score", len(board.given_up))
         return as_metrics(entry, best, time.monotonic() - began)
 
-    def _estimate(self, board: Scoreboard) -> Estimate:
-        metric = self._config.metric
-        table = board.table(metric)
+    def _scores(self, board: Scoreboard) -> NDArray[np.float64]:
+        """Returns the scores, (states, 1); NaN where the episode was lost."""
+        table = board.table(self._config.metric)
         scores = np.full((self._states.size, 1), np.nan)
         scores[table["position"], table["repeat"]] = table["score"]
-        return one_player(scores, Intervals(bounds=BOUNDS[metric]))
+        return scores
 
     def summary(self) -> dict[str, Any]:
         """Returns the number of validations and the best, JSON-able."""
-        return {"validations": len(self.history.entries), "best": self.history.best}
+        best = self.history.best
+        shown = None if best is None else {k: v for k, v in best.items() if k != "scores"}
+        return {"validations": len(self.history.entries), "best": shown}
 
     def protocol(self) -> dict[str, Any]:
         """Returns everything needed to reproduce a validation, JSON-able."""
@@ -188,7 +193,7 @@ class Validation:
         }
 
 
-def _entry(update: int, env_steps: int, found: Estimate) -> Validated:
+def _entry(update: int, env_steps: int, found: Estimate, scores: NDArray[np.float64]) -> Validated:
     entry: Any = {
         "update": update,
         "env_steps": env_steps,
@@ -196,6 +201,7 @@ def _entry(update: int, env_steps: int, found: Estimate) -> Validated:
         "low": found.low,
         "high": found.high,
         "episodes": found.counts["episodes"],
+        "scores": [None if np.isnan(score) else score for score in scores.tolist()],
     }
     return entry  # type: ignore[no-any-return] # as Validated declares
 
