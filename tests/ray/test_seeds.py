@@ -74,6 +74,7 @@ def done(folder, seed):
     return file.exists() and json.loads(file.read_text())["status"] == "done"
 
 
+@pytest.mark.slow
 def test_killed_in_the_middle_it_continues_and_repeats_nothing(tmp_path):
     write_config(tmp_path, settings())
     process = start(tmp_path)
