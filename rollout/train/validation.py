@@ -159,7 +159,8 @@ class Validation:
             return {}
         scores = self._scores(board)
         found = one_player(scores, Intervals(bounds=BOUNDS[self._config.metric]))
-        entry = _entry(update, env_steps, found, scores[:, 0])
+        entry = _entry(update, env_steps, found)
+        entry["scores"] = [None if np.isnan(each) else each for each in scores[:, 0].tolist()]
         self.history.add(entry)
         best = self.history.best
         log.info(
@@ -193,7 +194,7 @@ class Validation:
         }
 
 
-def _entry(update: int, env_steps: int, found: Estimate, scores: NDArray[np.float64]) -> Validated:
+def _entry(update: int, env_steps: int, found: Estimate) -> Validated:
     entry: Any = {
         "update": update,
         "env_steps": env_steps,
@@ -201,7 +202,6 @@ def _entry(update: int, env_steps: int, found: Estimate, scores: NDArray[np.floa
         "low": found.low,
         "high": found.high,
         "episodes": found.counts["episodes"],
-        "scores": [None if np.isnan(score) else score for score in scores.tolist()],
     }
     return entry  # type: ignore[no-any-return] # as Validated declares
 
