@@ -12,8 +12,8 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from rollout.cli import DONE, fail
-from rollout.errors import InputError
+from rollout.cli import fail
+from rollout.errors import DONE, InputError
 from rollout.signals import tell
 
 
