@@ -53,7 +53,7 @@ _SECRET = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS?)$", re.IGNORECASE
 _PACKAGES = ("ray", "torch", "pyarrow", "pydantic", "yaml", "gymnasium")
 _INSTALL = "install Gamut there, or give the path of the one that has it (docs/clusters.md)"
 _OURS = "rollout/cluster/submit.py"  # where this is sent, scripts/ are ours
-_EXAMPLE = "gamut submit -- python scripts/train.py --config configs/train_hunt_sheep.yaml"
+_EXAMPLE = "gamut submit -- gamut train --config configs/train_hunt_sheep.yaml"
 
 
 @dataclass(frozen=True)
