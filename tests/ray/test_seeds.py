@@ -74,7 +74,7 @@ def done(folder, seed):
     return file.exists() and json.loads(file.read_text())["status"] == "done"
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_killed_in_the_middle_it_continues_and_repeats_nothing(tmp_path):
     write_config(tmp_path, settings())
     process = start(tmp_path)
@@ -163,6 +163,7 @@ def test_a_seed_that_fails_is_tried_again_and_then_named(tmp_path):
     assert "as it was told" in summary["results"]["missing"]["seed-4"]
 
 
+@pytest.mark.long
 def test_what_only_a_seed_finds_wrong_is_invalid_input(tmp_path):
     """A dataset that is not there is found by the training itself."""
     data = {"algorithm": {"name": "bc"}, "dataset": str(tmp_path / "none"), "seeds": 2}
