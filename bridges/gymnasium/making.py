@@ -6,6 +6,7 @@ import contextlib
 import importlib
 import importlib.metadata
 import inspect
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -139,11 +140,24 @@ def find(id_: str, imports: Sequence[str]) -> gymnasium.envs.registration.EnvSpe
     import_modules(imports, "imports")
     spec = gymnasium.registry.get(name)
     if spec is None:
+        for empty in filter(_is_folder, (module, *imports)):
+            raise ConfigError(
+                f"id {id_!r}: the module {empty!r} is a folder without __init__.py, "
+                f"{next(iter(sys.modules[empty].__path__))}, which hides an installed package of "
+                f"that name; work in another folder, or install the package with "
+                f'package-dir = {{"" = "."}} under [tool.setuptools] in its pyproject.toml'
+            )
         advice = f"If a module of yours registers it, name the module: id=MODULE:{name}."
         raise UnknownNameError(
             "Gymnasium id", name, gymnasium.registry, "" if module or imports else advice
         )
     return spec
+
+
+def _is_folder(module: str) -> bool:
+    """Returns whether a module is imported and is no file of Python."""
+    found = sys.modules.get(module)
+    return getattr(found, "__file__", "") is None and hasattr(found, "__path__")
 
 
 def make(

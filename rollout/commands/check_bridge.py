@@ -16,6 +16,7 @@ from rollout.cli import add_set, fail
 from rollout.config import build_plugin, parse_set
 from rollout.errors import DONE, ENDED_SHORT, ConfigError, ContractError, InputError
 from rollout.host.interpreter import check_interpreter, interpreter_of
+from rollout.named_code import search_current_folder
 from rollout.registry import names
 from rollout.signals import tell
 from rollout.testing import check_bridge
@@ -25,6 +26,7 @@ from rollout.testing.isolated import IsolatedBridge
 def main(arguments: Sequence[str] | None = None) -> int:
     """Returns the exit status."""
     asked = _parser().parse_args(arguments)
+    search_current_folder()
     try:
         bridge = build_plugin("bridges", asked.name, options(asked.set))
         _ = bridge.spec  # where many options show whether the game exists

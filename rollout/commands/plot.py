@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from rollout.cli import fail
+from rollout.configuration.document import read
 from rollout.errors import ConfigError, InputError
 from rollout.files import local_path, write_atomically
 from rollout.signals import tell
@@ -55,6 +56,10 @@ def _plot(folders: Sequence[Path], by: Any, score: float | None, output: Path | 
 
     for curve in curves:
         tell(_line(curve))
+    games = {run.label: game for run in runs if (game := _game(run.folder))}
+    if len(set(games.values())) > 1:
+        said = ", ".join(f"{label} plays {game}" for label, game in games.items())
+        tell(f"these are different games, so their scores cannot be compared: {said}")
     for run in runs:
         if not run.several:
             tell(
@@ -69,6 +74,16 @@ def _plot(folders: Sequence[Path], by: Any, score: float | None, output: Path | 
     files = [*draw_curves(curves, stem, score=score), numbers]
     write_atomically(numbers, json.dumps(data) + "\n")
     tell(f"written: {', '.join(map(str, files))}")
+
+
+def _game(folder: Path) -> str:
+    """Returns the task of a run and its game, for people; empty if that is not known."""
+    if not (config := folder / "config.yaml").is_file():
+        return ""
+    data = read(config).data
+    bridge = data.get("bridge") or {}
+    named = (bridge.get("name"), bridge.get("id")) if isinstance(bridge, Mapping) else (bridge,)
+    return f"{data.get('task')} of {' '.join(str(each) for each in named if each)}"
 
 
 def _line(curve: Curve) -> str:

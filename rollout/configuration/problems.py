@@ -76,6 +76,7 @@ def explain(problem: Problem, valid: Sequence[str]) -> str:
         return f"{problem}. Here it is {' or '.join(meant)}."
     for candidates in (
         {key.removeprefix(prefix): key for key in siblings},
+        {name: key for name in SYNONYMS for key in known_as(name, siblings)[:1]},
         {key.rpartition(".")[2]: key for key in valid},
     ):
         close = nearest(last, candidates)

@@ -365,6 +365,7 @@ class _Evaluation:
             **self._monitor.decided,
         )
         write_atomically(run.path / REPORT, write_report(summary))
+        log.info("the scores are in %s", run.path / REPORT)
         self._job.lineage.add("made", Results(run.path, (SUMMARY, REPORT, TABLE)))
         self._show(findings, ShownTable(path))
         return self._state()

@@ -218,11 +218,13 @@ def _require_same(run: RecordedRun, other: RecordedRun) -> None:
         )
     for name in sorted(common):
         if run.sets[name] != other.sets[name]:
+            same = f"sets.{name}, or their trainings the same state_set"
+            if run.kind == _TRAINING:
+                same = "state_set and validation.states"
             sizes = len(run.states[name]), len(other.states[name])
             raise ConfigError(
                 f"{both}: the states of {name} are others ({sizes[0]} states with digest "
-                f"{run.sets[name]}, {sizes[1]} with {other.sets[name]}); give both the same "
-                f"sets.{name}, or their trainings the same state_set"
+                f"{run.sets[name]}, {sizes[1]} with {other.sets[name]}); give both the same {same}"
             )
 
 

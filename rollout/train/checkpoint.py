@@ -286,6 +286,10 @@ def find_checkpoint(path: Path | str) -> Checkpoint:
         found = newest_checkpoint(folder)
         if found is not None:
             return found
+    if not path.exists():
+        raise CheckpointError(
+            f"there is no folder {path}; expected the run directory of a training"
+        )
     raise CheckpointError(
         f"there is no checkpoint in {path}; expected a folder with {_ABOUT}, or a run directory "
         f"with one in checkpoints/{_of_a_seed(path)}"

@@ -102,3 +102,10 @@ def test_tasks_that_come_with_the_bridges_fit_them(path):
     assert task.name == path.stem
     assert bridge.spec.tasks == path.parent
     task.check(bridge.spec)
+
+
+def test_a_folder_that_hides_an_installed_package_is_named(tmp_path, monkeypatch):
+    (tmp_path / "hidden_game").mkdir()  # as the folder of a project, seen from the folder above
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ConfigError, match=r"'hidden_game' is a folder without __init__.py"):
+        _ = GymnasiumBridge(id="hidden_game:Hidden-v0").spec

@@ -205,3 +205,15 @@ def test_a_score_that_is_no_number_is_refused(tmp_path, capsys):
 def test_a_folder_given_twice_is_refused_by_name(tmp_path):
     with pytest.raises(ConfigError, match="given twice"):
         labels_of([tmp_path / "a", tmp_path / "b" / ".." / "a"])
+
+
+def test_runs_of_different_games_are_drawn_and_said_to_be_so(tmp_path, capsys):
+    for name, task in (("a", "cartpole"), ("b", "crafter"), ("c", "cartpole")):
+        write(tmp_path / name, returns([0, 1, 2]))
+        config = {"bridge": {"name": "gymnasium", "id": "X-v0"}, "task": task}
+        (tmp_path / name / "config.yaml").write_text(json.dumps(config))
+    assert main([str(tmp_path / "a"), str(tmp_path / "c")]) == 0
+    assert "different games" not in capsys.readouterr().out
+    assert main([str(tmp_path / "a"), str(tmp_path / "b")]) == 0
+    said = capsys.readouterr().out
+    assert "a plays cartpole of gymnasium X-v0, b plays crafter of gymnasium X-v0" in said

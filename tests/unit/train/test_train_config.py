@@ -290,3 +290,9 @@ def test_the_job_of_a_training_with_seeds_is_another():
     assert job_of(data) == (train_seeds, TrainConfig)
     assert job_of({**data, "seeds": None})[0] is not train_seeds
     assert job_of({"seeds": 2, "algorithm": "bc"}) == (train_seeds, OfflineConfig)
+
+
+def test_a_misspelled_name_of_another_library_is_understood():
+    data = {"output": "x", "env_steps": 5, "bridge": {"name": "fake"}, "task": "t"}
+    with pytest.raises(ConfigError, match=r"Nearest: algorithm\.lr\b"):
+        make_config(TrainConfig, {**data, "algorithm": {"name": "ppo", "leraning_rate": 1}})
