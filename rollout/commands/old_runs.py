@@ -73,7 +73,8 @@ def remove_old_runs(folder: Path | None, older_s: float, *, dry_run: bool, yes: 
         places.append(outputs_folder())
     if not places[0].is_dir():
         raise ConfigError(f"there is no folder {places[0]}; name one that has runs in it")
-    found = [run for place in places for run in old_runs(place, older_s)]
+    # Resolved: neither "." nor a link to a run can be renamed.
+    found = [run for place in places for run in old_runs(place.resolve(), older_s)]
     old = [run for run in found if not run.kept]
     for run in found:
         size, days = in_units(run.nbytes), run.age_s / _SECONDS["d"]
@@ -92,7 +93,7 @@ def remove_old_runs(folder: Path | None, older_s: float, *, dry_run: bool, yes: 
     if not yes and not _agreed(what):
         tell("nothing was removed")
         return
-    removed = sum(map(_remove, old))
+    removed = sum(_remove(run, older_s) for run in old)
     tell(f"removed {removed} of {what}")
 
 
@@ -153,17 +154,25 @@ def _agreed(what: str) -> bool:
     return sys.stdin.readline().strip().lower() in {"y", "yes"}
 
 
-def _remove(run: OldRun) -> int:
-    """Removes a run; returns 1, or 0 if it is in use by now."""
+def _remove(run: OldRun, older_s: float) -> int:
+    """Removes a run; returns 1, or 0 if it is in use by now, or was since the question."""
+    why = _kept(run.path)
+    if not why and time.time() - _measured(run.path)[1] < older_s:
+        why = "it was written to meanwhile"
+    if why:
+        tell(f"{run.path} is kept: {why}")
+        return 0
     # Under another name first: an interrupted removal leaves no part of a run that looks whole.
     beside = run.path.with_name(f".{run.path.name}.removed.tmp")
+    at_address = bool(address_of(run.path))
     try:
         with locked(run.path / LOCK, 0.0, "removing it"):
             run.path.rename(beside)
             shutil.rmtree(beside)
     except OSError as error:
-        tell(f"{run.path} is kept: {error.strerror or error}")
+        state = f"removed in part, the rest is {beside}" if beside.exists() else "kept"
+        tell(f"{run.path} is {state}: {error.strerror or error}")
         return 0
-    if address_of(run.path):
+    if at_address:
         shutil.rmtree(run.path.parent, ignore_errors=True)
     return 1

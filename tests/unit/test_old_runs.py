@@ -111,3 +111,41 @@ def test_the_terminal_is_asked(tmp_path, capsys, monkeypatch):
         assert clean.main(["--older", "30d"]) == 0
         assert run.exists() is kept
     assert "remove 1 run, " in capsys.readouterr().out
+
+
+def test_the_current_directory_and_a_link_may_be_the_run(tmp_path, capsys, monkeypatch):
+    here = make_run(tmp_path / "runs" / "here", 40)
+    link = tmp_path / "link"
+    link.symlink_to(make_run(tmp_path / "runs" / "linked", 40))
+    monkeypatch.chdir(here)
+    assert clean.main(["--older", "30d", ".", "--yes"]) == 0
+    assert clean.main(["--older", "30d", str(link), "--yes"]) == 0
+    assert "removed 1 of 1 run" in capsys.readouterr().out
+    assert not list((tmp_path / "runs").iterdir())
+    assert link.is_symlink()
+
+
+def test_a_run_that_went_on_while_the_question_waited_is_kept(tmp_path, capsys, monkeypatch):
+    run = make_run(tmp_path / "runs" / "old", 40)
+
+    def agreed(what):
+        (run / "summary.json").write_text('{"status": "interrupted"}')
+        return True
+
+    monkeypatch.setattr(old_runs, "_agreed", agreed)
+    assert clean.main(["--older", "30d"]) == 0
+    assert "is kept: it was written to meanwhile" in capsys.readouterr().out
+    assert (run / "dataset" / "big").exists()
+
+
+def test_a_run_that_is_removed_in_part_is_not_called_kept(tmp_path, capsys, monkeypatch):
+    make_run(tmp_path / "runs" / "old", 40)
+
+    def fails(folder):
+        (folder / "run.json").unlink()
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(old_runs.shutil, "rmtree", fails)
+    assert clean.main(["--older", "30d", "--yes"]) == 0
+    rest = tmp_path / "runs" / ".old.removed.tmp"
+    assert f"removed in part, the rest is {rest}: Permission denied" in capsys.readouterr().out
