@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn, TextIO, TypeVar
 
 from pydantic import BaseModel
 
@@ -124,8 +124,8 @@ def main(
             with no_exit(OTHER_CODE):
                 job = partial(run_at, function)
                 resume, asked = arguments.resume, getattr(arguments, "estimate", False)
-                if asked and not _estimated(job, config, resume, stop):
-                    return DONE
+                if asked and (status := _estimated(job, config, resume, stop)) is not None:
+                    return status
                 missing = job(config, Session(resume or asked, stop))
         except (Exception, KeyboardInterrupt, SystemExit) as error:
             status = _status(error, stop)
@@ -139,21 +139,30 @@ def main(
 
 def _estimated(
     function: Callable[[M, Session], str | None], config: M, resume: bool, stop: Stop
-) -> bool:
-    """Prints what the calls of a job will cost; returns whether to go on with the whole job."""
+) -> int | None:
+    """Prints what the calls of a job will cost; returns None to go on, else the exit status."""
     estimate = Estimate()
     missing = function(config, Session(resume, stop, estimate=estimate))
-    if not estimate.parts:  # nothing was left to play, or it ended before it could be estimated
-        tell(missing or "nothing is left to do")
-        return False
-    tell(
-        f"\n{estimate.text()}\nThe played episodes are part of the run; --resume plays the others."
-    )
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        return False
-    tell("Play the others now? [y/N] ", end="")
+    if not estimate.parts and missing is not None:  # it ended before it could be estimated
+        return _say(ENDED_SHORT, f"ended short: {' '.join(missing.split())}")
+    if not estimate.parts:
+        tell("nothing is left to do")
+        return DONE
+    others = "others" if estimate.kept else "whole run"
+    kept = "The played episodes are part of the run; --resume plays the others."
+    if not estimate.kept:
+        kept = "Nothing is recorded: --resume plays, and pays, these episodes again."
+    tell(f"\n{estimate.text()}\n{kept}")
+    if not (_asks(sys.stdin) and _asks(sys.stdout)):
+        return DONE
+    tell(f"Play the {others} now? [y/N] ", end="")
     sys.stdout.flush()
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
+    return None if sys.stdin.readline().strip().lower() in ("y", "yes") else DONE
+
+
+def _asks(stream: TextIO | None) -> bool:
+    """Returns whether a standard stream is a terminal; it is None if it was closed."""
+    return stream is not None and stream.isatty()
 
 
 def _status(error: BaseException, stop: Stop) -> int | None:

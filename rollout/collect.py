@@ -317,7 +317,9 @@ class _Collection:
                 if self.done or self.full() or stop.requested:
                     break
         missing = self.missing(len(fleet.news.abandoned))
-        return missing if self._estimate is None else self._estimated(self._estimate) or missing
+        if self._estimate is None:
+            return missing
+        return self._estimated(self._estimate) or missing or f"no episode has ended. {self._state}"
 
     def _estimated(self, estimate: Estimate) -> str:
         """Tells what the played episodes cost; returns a sentence, empty if there are none."""
@@ -327,8 +329,12 @@ class _Collection:
             self._recorder.close()
             with Dataset(self._job.run.dataset) as dataset:
                 refs = dataset.episodes()
-                usages = [usage_of(dataset, ref) for ref in refs]
-                lengths = [ref.length for ref in refs]
+                known = {ref.episode for ref in refs}
+                dropped = [r for r in played if r.start.episode not in known]
+                usages = [usage_of(dataset, ref) for ref in refs] + [r.usage for r in dropped]
+                lengths = [ref.length for ref in refs] + [r.length for r in dropped]
+        else:
+            estimate.kept = False
         if not lengths:
             return ""
         whole = [c.own_episodes, c.env_steps and math.ceil(c.env_steps / statistics.fmean(lengths))]

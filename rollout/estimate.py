@@ -43,9 +43,11 @@ class Estimate:
 
     Attributes:
         parts: what was played of each.
+        kept: whether the played episodes are kept, so that nobody plays them again.
     """
 
     parts: list[Part] = field(default_factory=list)
+    kept: bool = True
 
     def add(self, name: str, played: Sequence[Usage], whole: int) -> None:
         """Adds a part; see ``Part``."""

@@ -147,7 +147,7 @@ def _kept(folder: Path) -> str:
 
 
 def _agreed(what: str) -> bool:
-    if not sys.stdin.isatty():
+    if sys.stdin is None or not sys.stdin.isatty():
         raise ConfigError(f"{what} would be removed, and there is no terminal to ask; add --yes")
     tell(f"remove {what}? [y/N] ", end="")
     sys.stdout.flush()

@@ -414,7 +414,8 @@ class _Judging:
                 answer = {"role": "assistant", "content": call.answer or "(nothing)"}
                 messages = [*messages, answer, {"role": "user", "content": again}]
         used = Usage.of(calls)
-        self._usages.append(used)
+        if calls:  # what was lost or is unreadable says nothing about the others
+            self._usages.append(used)
         about = {
             "episode": item.first.number,
             "other": -1 if item.second is None else item.second.number,

@@ -153,8 +153,9 @@ class _Suite:
 
     def _scale_verdicts(self, estimate: Estimate) -> None:
         """Counts the verdicts on all episodes of the suite, not on those that were played."""
-        played = sum(len(part.played) for part in estimate.parts if part.name != VERDICTS_PART)
-        whole = sum(part.whole for part in estimate.parts if part.name != VERDICTS_PART)
+        cells = self._plan.cells  # those that are done are no parts, but judged too
+        played = sum(self._episodes(cell).count for cell in cells)
+        whole = self._plan.config.state_set.size * len(cells)
         estimate.parts = [
             replace(part, whole=round(part.whole * whole / max(played, 1)))
             if part.name == VERDICTS_PART

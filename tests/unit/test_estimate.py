@@ -158,6 +158,43 @@ def test_in_a_terminal_the_rest_is_played_if_the_user_says_so(here, monkeypatch)
         assert summary["results"]["episodes"] == done
 
 
+@pytest.mark.heavy
+def test_a_dropped_first_episode_is_estimated_too(here, capsys):
+    with ChatServer(lambda _: "<action>1</action>") as server:
+        keys = {**game("run"), "policy": model(server), "episodes": 5, "quotas": {"success": 2}}
+        assert run(collect, CollectConfig, "c", keys, "--estimate") == 0
+        assert row(capsys.readouterr().out, "vlm on task")[1:3] == ["1 of 5", str(5 * LIMIT)]
+        assert json.loads(Path("run/summary.json").read_text())["status"] == "ended short"
+        assert run(collect, CollectConfig, "c", keys, "--resume", "--estimate") == 3
+        assert "nothing is left" not in "".join(capsys.readouterr())
+
+
+@pytest.mark.heavy
+def test_without_a_recording_it_is_said_that_episodes_are_paid_again(here, capsys):
+    keys = {**game("run"), "policy": {"name": "random"}, "episodes": 5}
+    keys["recording"] = {"enabled": False}
+    assert run(collect, CollectConfig, "c", keys, "--estimate") == 0
+    said = capsys.readouterr().out
+    assert "pays, these episodes again" in said
+    assert "part of the run" not in said
+
+
+@pytest.mark.heavy
+def test_an_estimate_that_a_limit_ended_is_no_success(here, capsys):
+    with ChatServer(lambda _: "<action>1</action>") as server:
+        policy = {**model(server), "limits": {"calls": 2}}
+        keys = {**game("run"), "policy": policy, "episodes": 5}
+        assert run(collect, CollectConfig, "c", keys, "--estimate") == 3
+    assert "ended short: limits.calls=2" in capsys.readouterr().err
+
+
+@pytest.mark.heavy
+def test_an_estimate_needs_no_stdin(here, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", None)  # as Python does with <&-
+    keys = {**game("run"), "policy": {"name": "random"}, "episodes": 5}
+    assert run(collect, CollectConfig, "c", keys, "--estimate") == 0
+
+
 def test_a_training_has_no_estimate(here, capsys):
     assert main(train, TrainConfig, "Trains.", ["--estimate"]) == 2
     assert "--estimate" in capsys.readouterr().err

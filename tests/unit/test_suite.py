@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 
 import numpy as np
 import pytest
@@ -41,11 +42,11 @@ def suite(tmp_path, capfd):
         "wandb": {"mode": "disabled"},
     }
 
-    def run(status=0, resume=False, **more):
+    def run(status=0, resume=False, estimate=False, **more):
         path = tmp_path / "suite.yaml"
         path.write_text(yaml.safe_dump({**config, **more}))
         function, model = job_of({**config, **more})
-        arguments = ["--config", str(path), *(["--resume"] if resume else [])]
+        arguments = ["--config", str(path), *["--resume"] * resume, *["--estimate"] * estimate]
         done = main(function, model, "", arguments)
         said = "".join(capfd.readouterr())
         assert done == status, said
@@ -93,6 +94,17 @@ def test_every_player_plays_every_task_once_and_is_judged(suite, tmp_path):
     ):
         assert title in report
     assert "| Material Selection and Usage |" in report
+
+
+def test_verdicts_on_cells_that_are_done_are_estimated_once(suite, tmp_path):
+    with ChatServer(judged) as server:
+        judge = {"endpoint": {"url": server.url, "calls": 2}, "model": "eye"}
+        suite(judge=judge)
+        for cell in sorted((tmp_path / "out" / "runs").iterdir())[:2]:
+            shutil.rmtree(cell)
+        said = suite(judge=judge, resume=True, estimate=True)
+    [line] = [line for line in said.splitlines() if line.startswith("| verdicts ")]
+    assert line.split("|")[2].strip() == "2 of 20"
 
 
 def test_the_tables_are_there_without_a_judge(suite, tmp_path):
