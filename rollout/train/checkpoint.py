@@ -22,7 +22,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Required
+from typing import Annotated, Any, NotRequired, Required
 
 from gymnasium import spaces
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
@@ -50,6 +50,18 @@ class Strict(TypedDict):
     __pydantic_config__ = ConfigDict(strict=True, allow_inf_nan=False)  # type: ignore[misc]
 
 
+class CurriculumState(Strict):
+    """Scores of states; see ``rollout.train.curriculum.ScoredSchedule.state``."""
+
+    drawn: _Count
+    ahead: _Count
+    played: str
+    visits: str
+    newest: str
+    scored: str
+    scores: str
+
+
 class Position(Strict):
     """Position of a runner's schedule; see ``rollout.host.schedule.Schedule.state``."""
 
@@ -60,6 +72,7 @@ class Position(Strict):
     cursor: _Count
     again: list[tuple[_Count, _Count]]
     playing: list[tuple[_Count, _Count]]
+    curriculum: NotRequired[CurriculumState]
 
 
 class VisitsState(Strict):

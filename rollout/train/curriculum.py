@@ -41,6 +41,10 @@ class ScoredSchedule(Schedule):
         lambda_: that of generalised advantage estimation.
         stride: number of runners.
         offset: number of this runner, from 0.
+
+    Attributes:
+        ahead: number of episodes that whoever takes them has at once; may be set, and is part of
+            the state, since it decides with which scores an episode is chosen.
     """
 
     def __init__(
@@ -61,6 +65,7 @@ class ScoredSchedule(Schedule):
         self._own = range(offset % states.size, states.size, stride)
         self._cursor = 0  # number of states that were taken in the order of the set
         self._drawn = 0  # number of episodes that were chosen
+        self.ahead = 0
         self._visits: dict[int, int] = {}  # by position in the set, like the next two
         self._newest: dict[int, int] = {}
         self._scores: dict[int, float] = {}
@@ -147,7 +152,13 @@ class ScoredSchedule(Schedule):
             "scores": np.array([self._scores[p] for p in scored], "<f8"),
         }
         packed = {name: _packed(array) for name, array in table.items()}
-        return {**super().state(playing), "curriculum": {"drawn": self._drawn, **packed}}
+        begun = list(playing)
+        return {
+            **super().state(begun),
+            # As they were handed out: their numbers say nothing about it here.
+            "playing": [[s.episode, s.attempt] for s in begun],
+            "curriculum": {"drawn": self._drawn, "ahead": self.ahead, **packed},
+        }
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Continues from the position of another schedule with the same arguments.
@@ -162,7 +173,7 @@ class ScoredSchedule(Schedule):
             )
         super().restore(state)
         saved = state["curriculum"]
-        self._drawn = int(saved["drawn"])
+        self._drawn, self.ahead = int(saved["drawn"]), int(saved["ahead"])
         played, scored = _unpacked(saved["played"], "<i8"), _unpacked(saved["scored"], "<i8")
         self._visits = dict(zip(played, _unpacked(saved["visits"], "<i8"), strict=True))
         self._newest = dict(zip(played, _unpacked(saved["newest"], "<i8"), strict=True))

@@ -148,6 +148,8 @@ class Sampler:
         player = self._player
         self.untouched = False
         while True:
+            if isinstance(self.schedule, ScoredSchedule):
+                self._want = self.schedule.ahead = max(self._want, self.schedule.ahead)
             starts = self.schedule.take(max(0, self._want - len(player.starts)))
             self._ledger.give(starts)
             player.offer(starts)
@@ -159,6 +161,8 @@ class Sampler:
             # With short episodes, the queue must be longer than the number of slots, or slots stay
             # idle.
             self._want = max(self._want, len(fragment.results) + 2 * self._plan.slots)
+            if isinstance(self.schedule, ScoredSchedule):
+                self.schedule.ahead = self._want
             if fragment.env_steps or fragment.losses:
                 return self._sample(fragment, abandoned)
 

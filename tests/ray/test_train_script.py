@@ -161,6 +161,23 @@ def test_a_run_with_a_runner_is_the_same_after_a_resume(tmp_path):
     assert episodes_of(whole) == episodes_of(broken)
 
 
+@pytest.mark.parametrize("runners", [0, 1])
+def test_states_keep_their_scores_after_a_resume(tmp_path, runners):
+    whole, broken = tmp_path / "whole", tmp_path / "broken"
+    for folder in (whole, broken):
+        keys = {"curriculum": {"sampler": "score"}, "env_steps": 64 * 12}
+        write_config(folder, whole_episodes(), runners=runners, **keys)
+    config = config_of_file(broken / "config.yaml")
+    assert call(whole) == 0
+    train(config, Session(False, Stop()), on_update=[lambda record: record.update == 6])
+    assert all(p["curriculum"]["scores"] for p in about(broken)["positions"].values())
+    assert call(broken, "--resume") == 0
+    one, other = find_checkpoint(whole / "run"), find_checkpoint(broken / "run")
+    assert one.about["positions"] == other.about["positions"]
+    assert same_weights(one.weights(), other.weights())
+    assert episodes_of(whole) == episodes_of(broken)
+
+
 @pytest.mark.long
 def test_it_ends_early_when_no_runner_is_left_and_can_continue(tmp_path):
     """Every copy of the game crashes at its 40th step; each runner may be given one more."""
