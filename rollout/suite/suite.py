@@ -155,7 +155,7 @@ class _Suite:
         """Counts the verdicts on all episodes of the suite, not on those that were played."""
         cells = self._plan.cells  # those that are done are no parts, but judged too
         played = sum(self._episodes(cell).count for cell in cells)
-        whole = self._plan.config.state_set.size * len(cells)
+        whole = sum(config.episodes or 0 for config in cells.values())
         estimate.parts = [
             replace(part, whole=round(part.whole * whole / max(played, 1)))
             if part.name == VERDICTS_PART
