@@ -64,6 +64,8 @@ def run_at(
     address = output_address(config.output) if isinstance(config, RunConfig) else ""
     if not address:
         return job(config, session, *more)
+    if {".", ".."} & set(address.split("/")):  # a store takes them as names, folders do not
+        raise RunDirectoryError(f"output {address}: give the path without . and ..")
     refuse_secrets(resolved(config))
     _require_one_machine(config, address)
     with ExitStack() as stack:

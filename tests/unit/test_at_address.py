@@ -240,6 +240,13 @@ def test_addresses_that_cannot_be_used_are_refused(call, place, why):
     assert "word" not in said.replace("password", "")
 
 
+@pytest.mark.parametrize("end", ["/..", "/../other"])
+def test_an_address_is_no_way_out_of_the_cache(call, address, end):
+    status, said = call(f"output={address}{end}")
+    assert status == 2
+    assert "without . and .." in said
+
+
 def test_an_address_survives_being_a_path():
     for text in ("s3://bucket/a/b", "gs://bucket/a", "memory://x"):
         assert store_address(text) == store_address(Path(text)) == text
