@@ -13,7 +13,7 @@ import argparse
 from collections.abc import Sequence
 
 from rollout.cli import fail
-from rollout.errors import DONE, InputError
+from rollout.errors import DONE, ConfigError, InputError
 from rollout.signals import tell
 
 
@@ -26,6 +26,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         made = export(given.run, given.format, given.output, best=given.best)
     except InputError as error:
         return fail(error)
+    except OSError as error:
+        place = given.output or given.run
+        return fail(ConfigError(f"{place} cannot be written: {error.strerror or error}"))
     tell(
         f"{made.folder}: compared with the original on {made.rows} observations {made.source}; "
         f"the largest difference is {made.difference:.1e} of 1 + the size of a number"

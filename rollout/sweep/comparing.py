@@ -322,6 +322,9 @@ def _training(run: NamedRun, label: str) -> RecordedRun:
     about = protocol[_VALIDATION]
     steps = sorted({last["env_steps"] for last, _ in found})
     notes = [f"{label}: the newest validation, after {', '.join(f'{n:,}' for n in steps)} steps."]
+    status = read_json(run.folder / SUMMARY).get("status", "running, or was killed")
+    if status != "done":
+        notes.append(f"{label} is not complete: it is {status}.")
     if missing and run.several:
         notes.append(f"{label}: {', '.join(missing)} has no validation and is left out.")
     size = int(about["state_set"]["size"])

@@ -20,6 +20,7 @@ from torch import Tensor
 
 from rollout.api import Array, Columns, Start, State, allocate
 from rollout.errors import ConfigError, missing_extra
+from rollout.files import remote
 from rollout.train.checkpoint import Checkpoint, find_checkpoint
 from rollout.train.export.card import card, config_of
 from rollout.train.export.network import ACTION, MEMORY, NEXT, OUTPUTS, VALUE, ExportedNetwork
@@ -90,7 +91,9 @@ def export(
     if format == "onnx":
         _require_onnx()
     place = run_of(checkpoint)
-    folder = Path(output).expanduser() if output else place / f"export-{format}"
+    if why := remote(str(output or "")):
+        raise ConfigError(f"--output: {why}")
+    folder = Path(output).expanduser().resolve() if output else place / f"export-{format}"
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise ConfigError(f"{folder} exists and is not empty; name another with --output")
     module = ExportedNetwork(_plain(network), checkpoint)

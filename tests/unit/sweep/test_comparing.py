@@ -9,6 +9,7 @@ from rollout.commands.compare import main
 from rollout.data.tables import write_table
 from rollout.errors import ConfigError
 from rollout.evaluate.pairs import ALL_SETS
+from rollout.observe.run_files import read_json
 from rollout.sweep.comparing import compare_runs
 
 PROTOCOL = {
@@ -111,6 +112,25 @@ def test_players_of_one_evaluation_and_all_sets_together(tmp_path):
     report = found.report()
     assert "No difference is shown between **b** and **a**" in report
     assert "corrected for the 12 comparisons" in report
+
+
+@pytest.mark.parametrize("status", ["done", "interrupted", None])
+def test_a_training_that_is_not_done_is_named(tmp_path, status):
+    for name in "ab":
+        training(tmp_path / name, [1.0, 2.0, 3.0])
+        (tmp_path / name / "summary.json").write_text(
+            json.dumps(read_json(tmp_path / name / "summary.json") | {"status": "done"})
+        )
+    about = read_json(tmp_path / "a" / "summary.json")
+    about.pop("status")
+    about |= {"status": status} if status else {}
+    (tmp_path / "a" / "summary.json").write_text(json.dumps(about))
+    notes = compare_runs([tmp_path / "a", tmp_path / "b"]).notes
+    assert [note for note in notes if "not complete" in note] == (
+        []
+        if status == "done"
+        else [f"a is not complete: it is {status or 'running, or was killed'}."]
+    )
 
 
 def test_groups_are_models_and_runs_name_them(tmp_path):

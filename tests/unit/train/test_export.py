@@ -213,6 +213,26 @@ def test_a_folder_with_files_is_not_overwritten(tmp_path, capsys):
     assert "exists and is not empty; name another with --output" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("output", ["file/out", "n" * 300, "/proc/out", "s3://bucket/out"])
+def test_an_output_that_cannot_be_made_is_an_error_of_one_line(
+    output, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").write_text("")
+    place = checkpoint_of(tmp_path, "gru")
+    assert main([str(place), "--torch", "--output", output]) == 2
+    assert "error: " in capsys.readouterr().err
+    assert not (tmp_path / "s3:").exists()
+
+
+def test_an_output_may_be_a_link_to_an_empty_folder(tmp_path):
+    place = checkpoint_of(tmp_path, "gru")
+    (tmp_path / "there").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "there")
+    assert main([str(place), "--torch", "--output", str(tmp_path / "link")]) == 0
+    assert (tmp_path / "there" / "config.json").exists()
+
+
 def test_an_operator_that_onnx_does_not_have_is_named(tmp_path, monkeypatch, capsys):
     place, original = checkpoint_of(tmp_path, "gru"), ActorCritic.forward
 
