@@ -16,7 +16,7 @@ from rollout.estimate import Estimate
 from rollout.evaluate.config import EvaluateConfig
 from rollout.evaluate.evaluate import evaluate
 from rollout.judge.config import JudgeConfig
-from rollout.judge.judge import judge
+from rollout.judge.judge import _Judging, judge
 from rollout.testing.chat_server import ChatServer
 from rollout.train.config import TrainConfig
 from rollout.train.train import train
@@ -141,6 +141,25 @@ def test_a_judgement_is_estimated_by_its_first_verdict(here, capsys):
         assert run(judge, JudgeConfig, "j", keys, "--estimate") == 0
         assert row(capsys.readouterr().out, "verdicts")[1:3] == ["1 of 4", "4"]
         assert len(server.requests) == 1
+
+
+@pytest.mark.heavy
+def test_a_verdict_that_was_not_asked_for_is_no_free_one(here, capsys, monkeypatch):
+    keys = {**game("run"), "policy": {"name": "random"}, "episodes": 4}
+    assert run(collect, CollectConfig, "c", keys) == 0
+
+    def unreadable(self, item):
+        self._left_out[item.first.name] = "damaged"
+
+    monkeypatch.setattr(_Judging, "_prepare", unreadable)
+    keys = {
+        "output": "judged", "dataset": "run", "endpoint": {"url": "http://127.0.0.1:9/v1"},
+        "model": "m", "prices": "prices.yaml", "wandb": {"mode": "disabled"},
+    }  # fmt: skip
+    assert run(judge, JudgeConfig, "j", keys, "--estimate") == 3
+    said = capsys.readouterr()
+    assert "called no model" not in said.out
+    assert "damaged" in said.err
 
 
 @pytest.mark.heavy
