@@ -257,7 +257,7 @@ def recorded(folder: Path, label: str) -> RecordedRun:
 
 def _evaluation(folder: Path, label: str) -> RecordedRun:
     about = read_json(folder / SUMMARY)
-    protocol = about.get("protocol") or {}
+    protocol = _protocol(about)
     if not protocol.get("sets"):
         raise ConfigError(
             f"{folder} has no {SUMMARY} of its results yet; wait for it, or continue it with "
@@ -300,12 +300,18 @@ def _evaluation(folder: Path, label: str) -> RecordedRun:
     )
 
 
+def _protocol(summary: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Returns the protocol of a run; nothing if its summary is damaged."""
+    found = summary.get("protocol")
+    return found if isinstance(found, Mapping) else {}
+
+
 def _training(run: NamedRun, label: str) -> RecordedRun:
     """Returns the newest validation of every seed of a training."""
     found, missing = [], []
     for name, folder in run.seeds.items():
         last = History(folder / "checkpoints").last
-        protocol = (read_json(folder / SUMMARY).get("protocol")) or {}
+        protocol = _protocol(read_json(folder / SUMMARY))
         if last is None or last["score"] is None or not protocol.get(_VALIDATION):
             missing.append(name)
         else:

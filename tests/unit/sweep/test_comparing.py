@@ -234,9 +234,11 @@ def test_what_is_no_scored_run_is_named(tmp_path):
     a, b = training(tmp_path / "a", [1, 2]), evaluation(tmp_path / "b", {"p": (0.0, 1)})
     c = run(tmp_path / "c", "TrainConfig", {"protocol": PROTOCOL})
     d = run(tmp_path / "d", "EvaluateConfig", {})
+    e = run(tmp_path / "e", "TrainConfig", {"protocol": 3})
     for folders, said in (
         ([a, b], "a is a training with validations, b is an evaluation"),
         ([a, c], "has no scores to compare"),
+        ([a, e], "has no scores to compare"),
         ([b, d], "has no summary.json of its results yet"),
         ([a], "has one model, a, and nothing to compare it with"),
         ([a, a], "is given twice"),
