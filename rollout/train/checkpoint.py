@@ -299,12 +299,9 @@ def find_checkpoint(path: Path | str) -> Checkpoint:
         found = newest_checkpoint(folder)
         if found is not None:
             return found
-    if not path.exists():
-        raise CheckpointError(
-            f"there is no folder {path}; expected the run directory of a training"
-        )
+    missing = f"no checkpoint in {path}" if path.exists() else f"no folder {path}"
     raise CheckpointError(
-        f"there is no checkpoint in {path}; expected a folder with {_ABOUT}, or a run directory "
+        f"there is {missing}; expected a folder with {_ABOUT}, or a run directory "
         f"with one in checkpoints/{_of_a_seed(path)}"
     )
 

@@ -43,8 +43,8 @@ class ScoredSchedule(Schedule):
         offset: number of this runner, from 0.
 
     Attributes:
-        ahead: number of episodes that whoever takes them has at once; may be set, and is part of
-            the state, since it decides with which scores an episode is chosen.
+        ahead: number of episodes that the sampler has at once; may be set, and is part of the
+            state, since it decides with which scores an episode is chosen.
     """
 
     def __init__(

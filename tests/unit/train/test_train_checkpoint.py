@@ -106,7 +106,7 @@ def test_the_newest_is_found_from_wherever_one_points(tmp_path):
     assert newest_checkpoint(run / "checkpoints").update == 10
     assert newest_checkpoint(tmp_path / "nowhere") is None
     for nothing in (tmp_path / "nowhere", tmp_path):
-        with pytest.raises(CheckpointError, match=r"no checkpoint in .*; expected a folder with"):
+        with pytest.raises(CheckpointError, match=r"there is no .*; expected a folder with"):
             find_checkpoint(nothing)
 
 
