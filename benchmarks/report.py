@@ -56,7 +56,8 @@ def command() -> str:
 
 def header(title: str) -> str:
     """Returns the head of a report."""
-    known = ", ".join(f"{k} {v}" for k, v in _VERSIONS.items() if k not in ("platform", "cpus"))
+    left_out = ("platform", "cpus", "working_directory")
+    known = ", ".join(f"{k} {v}" for k, v in _VERSIONS.items() if k not in left_out)
     return "\n".join(
         [
             f"# {title}",
