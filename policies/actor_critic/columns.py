@@ -13,11 +13,8 @@ import torch
 from gymnasium import spaces
 from torch import Tensor
 
-from rollout.api import MASK, OBSERVATION
+from rollout.api import MASK, OBSERVATION, PRIVILEGED
 from rollout.errors import ConfigError, UnknownNameError
-
-PRIVILEGED = "privileged"
-"""Prefix of the names of columns that contain what no player can know."""
 
 Kind = Literal["numbers", "symbols", "picture"]
 

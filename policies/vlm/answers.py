@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from policies.vlm.grammar import Grammar, Row, UnusableAnswerError
 from rollout.models.chat_api import incomplete_reason, json_object
+from rollout.models.grammar import Grammar, Row, UnusableAnswerError
 
 Form: TypeAlias = Literal["tags", "json", "tool"]
 ACTION = "action"

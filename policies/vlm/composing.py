@@ -12,14 +12,15 @@ from typing import Any
 import numpy as np
 
 from policies.vlm.answers import Answer, Reader
-from policies.vlm.grammar import Grammar
-from policies.vlm.legal import LegalActions
 from policies.vlm.options import VlmOptions
-from policies.vlm.pictures import MISSION, Pictures, observation_values, shows_observation
+from policies.vlm.pictures import Pictures, shows_observation
 from policies.vlm.prompt import Prompt
 from rollout.api import Array, BridgeSpec, Columns, Details, Start, StateSpace, Task, Trial
 from rollout.errors import ConfigError
 from rollout.models.examples import ExampleEpisode, ExampleLibrary, TrainingExample
+from rollout.models.grammar import Grammar
+from rollout.models.legal import LegalActions
+from rollout.models.observations import MISSION, observation_values
 
 MEMORY = "dialogue"
 

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from typing import Any
 
-import cv2
 import numpy as np
 from gymnasium import spaces
 
 from policies.vlm.options import History, Picture
 from policies.vlm.prompt import Prompt
-from rollout.api import Array, BridgeSpec, Columns, Details, is_picture, pixels
+from rollout.api import Array, BridgeSpec, Columns, Details
 from rollout.errors import ConfigError, UnknownNameError
-
-_SMALL = 64  # numbers of a column that templates may use
-PRIVILEGED = "privileged"  # prefix of columns that players must not see
-TEXT, MISSION = "text", "mission"
+from rollout.models.observations import TEXT, is_shown_picture, picture_file
 
 
 class Pictures:
@@ -35,7 +30,7 @@ class Pictures:
         self._options, self.column, self.goal = options, "", ""
         self.kind = f"image/{options.codec}"
         self._leaves = spec.observation_space.spaces
-        found = [key for key, leaf in self._leaves.items() if _is_image(leaf)]
+        found = [key for key, leaf in self._leaves.items() if is_shown_picture(leaf)]
         if not history.images:
             return
         for name in (options.column, options.goal):
@@ -56,37 +51,9 @@ class Pictures:
 
     def encode(self, column: str, value: Array) -> bytes:
         """Returns the file of a value of a picture column, RGB or grey."""
-        image = np.ascontiguousarray(pixels(self._leaves[column], value))
-        if image.ndim == 3 and image.shape[2] == 3:
-            image = cv2.cvtColor(image, cv2.COLOR_RGB2BGR)
-        if self._options.scale > 1:
-            side = self._options.scale
-            image = np.repeat(np.repeat(image, side, axis=0), side, axis=1)
-        extension = ".png" if self._options.codec == "png" else ".jpg"
-        return bytes(cv2.imencode(extension, image)[1])
-
-
-def _is_image(leaf: spaces.Space[Any]) -> bool:
-    shape = leaf.shape or ()
-    return is_picture(leaf) and len(shape) == 3 and min(shape[:2]) >= 16 and shape[2] in (1, 3)
-
-
-def observation_values(
-    spec: BridgeSpec, observations: Columns, row: int, details: Details
-) -> dict[str, Any]:
-    """Returns the variables of templates that describe an observation: text and observation."""
-    texts, small = [str(details[TEXT])] if details.get(TEXT) else [], {}
-    for key, leaf in spec.observation_space.spaces.items():
-        if key.startswith(PRIVILEGED):
-            continue
-        value = observations[key][row]
-        if isinstance(leaf, spaces.Text):
-            small[key] = str(value)
-            if not texts or key != TEXT:
-                texts.append(str(value))
-        elif np.size(value) <= _SMALL:
-            small[key] = np.asarray(value).tolist()
-    return {"text": "\n".join(texts), "observation": small}
+        return picture_file(
+            self._leaves[column], value, scale=self._options.scale, codec=self._options.codec
+        )
 
 
 def shows_observation(spec: BridgeSpec, prompt: Prompt) -> bool:

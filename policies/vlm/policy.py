@@ -19,7 +19,6 @@ from policies.vlm.composing import (
     new_dialogues,
 )
 from policies.vlm.conversing import Conversations, Model, sampling_fields, with_verdict
-from policies.vlm.grammar import Row, UnusableAnswerError, columns_of
 from policies.vlm.options import VlmOptions
 from policies.vlm.pictures import observation_digest
 from policies.vlm.prompt import Prompt, load_prompt
@@ -40,6 +39,7 @@ from rollout.api import (
 from rollout.errors import ConfigError
 from rollout.models.chat_api import incomplete_reason
 from rollout.models.client import Request
+from rollout.models.grammar import Row, UnusableAnswerError, columns_of
 from rollout.models.local import LocalModel
 
 

@@ -11,8 +11,6 @@ from hypothesis import strategies as st
 
 from policies.actor_critic import ActorCriticPolicy, QNetworkPolicy
 from policies.random import RandomPolicy
-from policies.vlm.grammar import UnusableAnswerError
-from policies.vlm.legal import LegalActions
 from rollout.api import ACTION, MASK, Start, Task, flatten_space
 from rollout.api.masks import (
     MaskCheck,
@@ -26,6 +24,8 @@ from rollout.api.masks import (
 )
 from rollout.errors import SpaceError
 from rollout.evaluators import GameReward
+from rollout.models.grammar import UnusableAnswerError
+from rollout.models.legal import LegalActions
 from rollout.testing.fakes import FakeBridge
 
 KEY = MASK + ACTION

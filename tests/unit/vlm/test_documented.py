@@ -39,9 +39,12 @@ def answer(request):
     return "<thought>on</thought><action>forward</action>"
 
 
+USERS_FILES = ("VIDEOS", "runs/mine")  # what only a user of the page has
+
+
 def commands(text):
-    """The commands ``gamut`` of a text, without the name of the program."""
-    return COMMAND.findall(text)
+    """The commands ``gamut`` of a text that need no file of a user, without the program's name."""
+    return [each for each in COMMAND.findall(text) if not any(n in each for n in USERS_FILES)]
 
 
 @pytest.mark.long

@@ -14,11 +14,11 @@ from bridges.stardojo.bridge import StardojoBridge
 from bridges.stardojo.skills import CALLS
 from policies.vlm import VlmPolicy
 from policies.vlm.answers import Reader
-from policies.vlm.grammar import Grammar, UnusableAnswerError, columns_of
 from policies.vlm.options import History
 from rollout.api import AnyText, BridgeSpec, check_columns
 from rollout.config import BridgeConfig
 from rollout.errors import ConfigError
+from rollout.models.grammar import Grammar, UnusableAnswerError, columns_of
 from rollout.models.sections import Endpoint
 from rollout.tasks import bridge_and_task
 from rollout.testing.fakes import FakeBridge

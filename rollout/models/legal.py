@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from policies.vlm.grammar import Row, UnusableAnswerError
 from rollout.api import MASK, BridgeSpec, Columns
 from rollout.api.masks import legal_values, masks_of
 from rollout.api.types import Bools
+from rollout.models.grammar import Row, UnusableAnswerError
 
 _LONGEST_LIST = 64  # names that a problem lists
 
