@@ -59,7 +59,7 @@ class TemplateConfig(SharedConfig):
         0, "Steps to train for; left out with demonstrations.", unit="steps of single slots", ge=0
     )
     demonstrations: DemonstrationsConfig | None = key(
-        None, "What a run learns from instead of playing; null for what it plays."
+        None, "What a run learns from instead of playing, or before; null for none."
     )
     seed: int = key(0, "Set by the sweep, from seeds; leave it out.", exclude=True)
 
@@ -81,18 +81,30 @@ class TemplateConfig(SharedConfig):
 
     @model_validator(mode="after")
     def _has_what_it_learns_from(self) -> TemplateConfig:
-        name, shown = self.algorithm.name, self.demonstrations is not None
+        name, shown = self.algorithm.name, self.demonstrations
+        clone = None if shown is None else shown.clone
         if learns_from(name) == "actions":
-            if not shown:
+            if shown is None:
                 raise ValueError(
                     f"algorithm {name} learns from demonstrations, and there are none; set "
                     f"demonstrations.policy and demonstrations.episodes"
                 )
+            if clone is not None:
+                raise ValueError(
+                    f"demonstrations.clone: {name} learns from the demonstrations itself; "
+                    f"set one of the two"
+                )
             return self
-        if shown:
+        if shown is not None and clone is None:
             raise ValueError(
                 f"demonstrations: algorithm {name} learns from what it plays; set demonstrations "
-                f"to null, or choose an algorithm that learns from actions, e.g. bc"
+                f"to null, demonstrations.clone to begin with a policy cloned from them, or choose "
+                f"an algorithm that learns from actions, e.g. bc"
+            )
+        if clone is not None and self.initialize_from is not None:
+            raise ValueError(
+                "initialize_from: a run begins with the clone of demonstrations.clone; set one of "
+                "the two"
             )
         if not self.env_steps:
             raise ValueError("env_steps: is missing; expected the steps to train for, above 0")
@@ -254,7 +266,8 @@ class SweepConfig(RunConfig):
                     f"arms: {first!r} and {arm.name!r} train the same; remove one, or change one"
                 )
             shown = arm.template.demonstrations
-            if shown is not None and shown.episodes < max(arm.sizes):
+            learns = shown is not None and shown.clone is None  # a clone sees the first states
+            if shown is not None and learns and shown.episodes < max(arm.sizes):
                 raise ValueError(
                     f"arm {arm.name!r}: N = {max(arm.sizes)} training states, and "
                     f"demonstrations.episodes={shown.episodes} do not begin in all of them; "

@@ -3,9 +3,10 @@
 ::
 
     demonstrations/bc-n16-s0/   episodes of the demonstrating policy from the 16 training states
-    runs/bc-n16-s0/             the run directory of the training on them
+    clones/bc-n16-s0/           the run directory of a policy cloned from them, if the run plays on
+    runs/bc-n16-s0/             the run directory of the training
 
-Both are jobs of their own, which continue where they were stopped.
+Each is a job of its own, which continues where it was stopped.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from rollout.cli import Session
 from rollout.collect import CollectPlan, collect
 from rollout.errors import ConfigError, named
 from rollout.observe.run_files import SUMMARY, read_json
-from rollout.sweep.imitation_config import ImitationConfig
+from rollout.sweep.imitation_config import ClonedConfig, ImitationConfig
 from rollout.tasks import bridge_and_task
 from rollout.train.network import TrainableRecipe
 
@@ -51,6 +52,25 @@ def check(config: ImitationConfig) -> None:
         )
     network = recipe.network(seen.observation_space, seen.action_space, seed=config.seed)
     learning.algorithm.build().learner(network)
+
+
+def learn_cloned(config: ClonedConfig, session: Session) -> str | None:
+    """Clones a policy from demonstrations unless that is done, and trains it.
+
+    Returns:
+        None if everything was done; otherwise a sentence that says what is missing.
+
+    Raises:
+        InputError: something does not fit.
+        KeyboardInterrupt: a signal arrived; what was done is saved.
+    """
+    from rollout.train.train import train  # noqa: PLC0415 - needed only for training
+
+    cloning = config.imitation
+    missing = learn(cloning, session)
+    if missing is not None:
+        return f"clone: {missing}"
+    return train(config.training(str(cloning.output)), session)
 
 
 def _require(what: str, shown: Any, played: spaces.Dict) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any
 
 from pydantic import model_validator
@@ -19,6 +20,9 @@ from rollout.train.offline_config import ActionAlgorithmConfig, OfflineConfig
 
 DEMONSTRATIONS = "demonstrations"
 """Folder of a sweep: a run directory of demonstrations for each run."""
+
+CLONES = "clones"
+"""Folder of a sweep: the run directory of each policy that is cloned from demonstrations."""
 
 _OF_PLAYING = ("runners", "measure", "initialize_from", "validation", "callbacks")
 
@@ -41,6 +45,11 @@ class DemonstrationsConfig(Section):
     )
     explore: bool = key(
         True, "Whether the policy samples actions; false takes the most likely action."
+    )
+    clone: ActionAlgorithmConfig | None = key(
+        None,
+        "How a policy is cloned from them with which the run begins to play, e.g. {name: bc}; null "
+        "if algorithm learns from them.",
     )
 
     @property
@@ -112,6 +121,45 @@ class ImitationConfig(TrainConfig):
                 "threads": self.learners.threads,
             },
         )
+
+
+class ClonedConfig(TrainConfig):
+    """Clones a policy from demonstrations, and trains it on what it plays."""
+
+    demonstrations: DemonstrationsConfig = key(..., "What it is cloned from.")
+
+    @property
+    def imitation(self) -> ImitationConfig:
+        """The job that clones the policy, in a run directory of its own."""
+        data = resolved(self)
+        shown = data["demonstrations"]
+        return make_config(
+            ImitationConfig,
+            {
+                **{name: data[name] for name in data if name not in _OF_PLAYING},
+                "output": str(self.output.parent.parent / CLONES / self.output.name),
+                "env_steps": 0,
+                "learners": {"threads": self.learners.threads},
+                "algorithm": shown["clone"],
+                "demonstrations": {**shown, "clone": None},
+                "wandb": {"mode": "disabled"},
+            },
+            source="demonstrations.clone",
+        )
+
+    def training(self, clone: str | None) -> TrainConfig:
+        """Returns the training of the policy, which the clone begins and, if it can, holds.
+
+        Args:
+            clone: run directory of the clone; None for a configuration to be checked before there
+                is one.
+        """
+        data = {name: value for name, value in resolved(self).items() if name != "demonstrations"}
+        data["initialize_from"] = clone
+        own = {field.name for field in fields(self.algorithm.build())}
+        if "reference" in own and not self.algorithm.options.get("reference"):
+            data["algorithm"] = {**data["algorithm"], "reference": clone}
+        return make_config(TrainConfig, data)
 
 
 _FIELDS = TrainConfig.model_fields

@@ -21,7 +21,7 @@ from rollout.run_directory import absolute
 from rollout.sweep.config import Arm, SweepConfig, SweepEvaluation, TemplateConfig
 from rollout.sweep.curves import FULL, of_other_run, set_of_run
 from rollout.sweep.decomposition import LEAST_SEEDS
-from rollout.sweep.imitation_config import ImitationConfig
+from rollout.sweep.imitation_config import ClonedConfig, ImitationConfig
 from rollout.tasks import bridge_and_task
 from rollout.train.config import TrainConfig
 
@@ -270,6 +270,8 @@ def _shared_config(config: SweepConfig, template: TemplateConfig) -> TrainConfig
     if template.demonstrations is None:
         del data["demonstrations"]
         return make_config(TrainConfig, data)
+    if template.demonstrations.clone is not None:
+        return make_config(ClonedConfig, data)
     return make_config(ImitationConfig, {**data, "env_steps": 0})  # the budget of arms that play
 
 

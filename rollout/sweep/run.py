@@ -43,7 +43,7 @@ from rollout.host import PlayOptions
 from rollout.observe.logs import about, log_losses, log_notices
 from rollout.observe.run_files import read_json
 from rollout.signals import Stop
-from rollout.sweep.imitation_config import ImitationConfig
+from rollout.sweep.imitation_config import ClonedConfig, ImitationConfig
 from rollout.sweep.plan import SweepRun, first_of
 from rollout.tasks import bridge_and_task
 from rollout.train.config import TrainConfig
@@ -89,6 +89,9 @@ def _check(config: TrainConfig) -> Any:
         from rollout.sweep.imitation import check  # noqa: PLC0415 - as below
 
         return check(config)
+    if isinstance(config, ClonedConfig):
+        _check(config.imitation)
+        config = config.training(None)
     from rollout.train.plan import TrainPlan  # noqa: PLC0415 - needed only for training
 
     return TrainPlan.make(config)
@@ -99,6 +102,10 @@ def _train(config: TrainConfig, session: Session) -> str | None:
         from rollout.sweep.imitation import learn  # noqa: PLC0415 - as above
 
         return learn(config, session)
+    if isinstance(config, ClonedConfig):
+        from rollout.sweep.imitation import learn_cloned  # noqa: PLC0415 - as above
+
+        return learn_cloned(config, session)
     from rollout.train.train import train  # noqa: PLC0415 - needed only for training
 
     return train(config, session)
@@ -309,6 +316,8 @@ def _shared(run: SweepRun, trainer: Trainer) -> tuple[Path, dict[str, Any]] | No
     _, bridge, _ = bridge_and_task(c.bridge, c.task)
     playing = c.instances * bridge.spec.choose_width(c.width)
     begun = results["episodes"] + sum(results.get("lost", {}).values()) + playing
+    if isinstance(c, ClonedConfig):  # its clone has seen the first states
+        begun = max(begun, c.imitation.collection.episodes)
     # A runner plays every ``runners``-th episode, and may be ahead of the others.
     if begun * max(1, c.runners) > run.n:
         return None

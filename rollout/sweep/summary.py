@@ -261,7 +261,10 @@ def _budget(template: TemplateConfig) -> str:
     shown = template.demonstrations
     if shown is None:
         return f"{template.env_steps:,} steps"
-    return f"{shown.episodes:,} episodes of {shown.policy.name} on its training states"
+    of = f"{shown.episodes:,} episodes of {shown.policy.name} on its training states"
+    if shown.clone is None:
+        return of
+    return f"{template.env_steps:,} steps, from a clone ({shown.clone.name}) of {of}"
 
 
 def _part(plan: SweepPlan) -> str:

@@ -14,6 +14,7 @@ from rollout.cli import main
 from rollout.config import make_config, resolved
 from rollout.data import Dataset
 from rollout.data.tables import read_table
+from rollout.errors import ConfigError
 from rollout.evaluate.legs import TRAIN
 from rollout.sweep.config import SweepConfig
 from rollout.sweep.plan import SweepPlan
@@ -117,6 +118,61 @@ def test_every_run_learns_from_its_own_training_states(config, call, tmp_path):
     status, said = call(config, "--resume")
     assert status == 0, said
     assert [(run.folder / "result.json").stat().st_mtime_ns for run in runs] == before
+
+
+@pytest.fixture
+def cloned(config):
+    """A configuration whose runs play on from a clone."""
+    train = config["train"]
+    train |= {"env_steps": 64, "algorithm": {"name": "ppo", "batch": 32, "minibatch": 16}}
+    train |= {"fragment": {"steps": 8}, "measure": None}
+    train["demonstrations"] = {**SHOWN, "clone": {"name": "bc", "epochs": 2, "minibatch": 64}}
+    return config
+
+
+def test_a_run_plays_on_from_a_clone_of_its_own_states(cloned, call, tmp_path):
+    cloned["sizes"] = [2, 20]  # more states than demonstrations: the first ones are shown
+    status, said = call(cloned)
+    assert status == 0, said
+    for run in runs_of(cloned):
+        with Dataset(tmp_path / "run" / "demonstrations" / run.name) as dataset:
+            refs = sorted(dataset.episodes(), key=lambda ref: ref.episode)
+        states = [state.index for state in run.states]
+        assert [ref.state for ref in refs] == [states[k % run.n] for k in range(12 + 1)]
+        begun = resolved_of(run.folder)
+        clone = str(tmp_path / "run" / "clones" / run.name)
+        assert begun["initialize_from"] == begun["algorithm"]["reference"] == clone
+        assert result(run)["training"]["env_steps"] == 64
+        assert result(run)["set"]["digest"] == run.states.digest
+    report = (tmp_path / "run" / "report.md").read_text()
+    assert "64 steps, from a clone (bc) of 12 episodes of callable on its training states" in report
+    before = [(run.folder / "result.json").stat().st_mtime_ns for run in runs_of(cloned)]
+    assert call(cloned, "--resume")[0] == 0
+    assert [(run.folder / "result.json").stat().st_mtime_ns for run in runs_of(cloned)] == before
+
+
+def resolved_of(folder):
+    return yaml.safe_load((folder / "config.yaml").read_text())
+
+
+def test_another_reference_is_kept_and_two_starts_are_refused(cloned):
+    cloned["train"]["algorithm"]["reference"] = "runs/other"
+    training = runs_of_shared(cloned).training("clone")
+    assert (training.initialize_from, training.algorithm.options["reference"]) == (
+        "clone",
+        "runs/other",
+    )
+    cloned["train"]["initialize_from"] = "runs/other"
+    with pytest.raises(ConfigError, match=r"initialize_from: .* set one of the two"):
+        make_config(SweepConfig, cloned)
+    cloned["train"] |= {"initialize_from": None, "algorithm": {"name": "bc"}, "env_steps": 0}
+    with pytest.raises(ConfigError, match="learns from the demonstrations itself"):
+        make_config(SweepConfig, cloned)
+
+
+def runs_of_shared(config):
+    """The configuration of the first run, not checked."""
+    return SweepPlan.make(make_config(SweepConfig, config), lambda _: None).runs[0].config
 
 
 def test_stopped_while_it_records_it_continues(config, call, tmp_path, monkeypatch):
