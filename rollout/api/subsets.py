@@ -25,10 +25,10 @@ import math
 import operator
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Context, Decimal, localcontext
 from functools import cache, cached_property
-from itertools import chain
+from itertools import chain, product
 from typing import Any
 
 import numpy as np
@@ -60,7 +60,7 @@ The branch has no run below 10,000 states: there the lengths are an interpolatio
 
 _LIST_STEPS = 2**12  # between two runs
 _BEYOND = 10**30  # for lists that are longer than those of the branch: all grow alike
-_TRIES = 256
+_TRIES = 1024
 _RARE = 1e-12  # probability that a combination has no train state among its tries
 
 
@@ -284,10 +284,14 @@ class ListStates(StateSet):
     Attributes:
         lists: names of the factors of each list.
         lengths: number of entries that each list keeps.
+        shuffled: whether the entries of each list are in a random order, which ``order`` chooses.
+        cut: the lists that keep their first entries; states have random entries of the others.
     """
 
     lists: tuple[tuple[str, ...], ...] = ()
     lengths: tuple[int, ...] = ()
+    shuffled: bool = False
+    cut: tuple[str, ...] = LIST_NAMES
 
     @cached_property
     def _places(self) -> tuple[tuple[int, ...], ...]:
@@ -313,14 +317,26 @@ class ListStates(StateSet):
         """Draws the values of all other factors; it does not depend on the lengths."""
         return Permutation(math.prod(self.sizes), self.splits._key(LISTS, self.lists, self.order))
 
+    @cached_property
+    def _entries(self) -> tuple[Permutation, ...]:
+        """The order of each list if it is shuffled; it does not depend on the lengths."""
+        return tuple(
+            Permutation(entries, self.splits._key(LISTS, name, each, self.order))
+            for name, each, entries in zip(LIST_NAMES, self.lists, self.sizes, strict=False)
+        )
+
     def _number(self, entries: Sequence[int]) -> int:
         """Returns the ordinary number of the state with these entries of the lists."""
         sizes = self.splits._ordinary.sizes
-        low, high = self.splits.bounds[TRAIN]
-        *_, free = self.sizes
+        low, high = self.splits.bounds[self.part]
+        *most, rest = self.sizes
+        whole = [size if n not in self.cut else 1 for n, size in zip(LIST_NAMES, most, strict=True)]
         first = from_digits((*entries, 0), self.sizes)
-        for attempt in range(min(free, _TRIES)):
-            parts = (*entries, self._free(first + attempt) % free)
+        for attempt in range(min(rest, _TRIES)):
+            drawn, part = divmod(self._free(first + attempt) % (math.prod(whole) * rest), rest)
+            drawn_entries = zip(LIST_NAMES, entries, to_digits(drawn, whole), strict=True)
+            parts = [own if name in self.cut else other for name, own, other in drawn_entries]
+            parts.append(part)
             digits = [0] * len(sizes)
             for places, part in zip(self._places, parts, strict=True):
                 own = to_digits(part, [sizes[place] for place in places])
@@ -329,32 +345,79 @@ class ListStates(StateSet):
             number = int(from_digits(digits, sizes))
             if low <= self.splits._permutation.position(number) < high:
                 return number
-        raise StateError(f"state set {self.name}: no train state has the entries {list(entries)}")
+        raise StateError(
+            f"state set {self.name}: no {self.part} state has the entries {list(entries)}"
+        )
 
     def _index(self, k: int) -> int:
         entries = to_digits(self._within(k), self.lengths)
-        return self.splits._ordinary.index(self._number(entries))
+        return self.splits._ordinary.index(self._number(self._shuffled(entries)))
 
     def _has(self, index: int) -> bool:
         ordinary = self.splits._ordinary
         local = ordinary.local(index)
         if local is None:
             return False
+        low, high = self.splits.bounds[self.part]
         digits = to_digits(local, ordinary.sizes)
         entries = [
             from_digits([digits[place] for place in each], [ordinary.sizes[p] for p in each])
             for each in self._places[:-1]
         ]
-        if any(entry >= kept for entry, kept in zip(entries, self.lengths, strict=True)):
+        if not low <= self.splits._permutation.position(local) < high:
             return False
-        place = self._within.position(from_digits(entries, self.lengths))
-        return place < self.size and self._number(entries) == local
+        if self.shuffled:
+            entries = [order.position(e) for order, e in zip(self._entries, entries, strict=True)]
+        kept = zip(LIST_NAMES, entries, self.lengths, strict=True)
+        own = [(e,) if name in self.cut else range(length) for name, e, length in kept]
+        return any(
+            self._within.position(from_digits(listed, self.lengths)) < self.size
+            and self._number(self._shuffled(listed)) == local
+            for listed in product(*own)
+            if all(e < length for e, length in zip(listed, self.lengths, strict=True))
+        )
+
+    def _shuffled(self, entries: Sequence[int]) -> Sequence[int]:
+        """Returns the entries at these positions of the lists."""
+        if not self.shuffled:
+            return entries
+        return [order(e) for order, e in zip(self._entries, entries, strict=True)]
+
+    def of_part(self, part: str, size: int) -> ListStates:
+        """Returns states of another part with the entries of this set, each combination once.
+
+        Args:
+            part: ``test`` or ``validation``.
+            size: number of states; all combinations if there are fewer.
+
+        Raises:
+            StateError: too few values remain for the factors in no list.
+        """
+        made = replace(self, part=part, size=min(size, math.prod(self.lengths)))
+        made._require_free(made.size)
+        return made
+
+    def _require_free(self, size: int) -> None:
+        """Checks that the factors in no list let each combination be in a state of the part."""
+        free = self.sizes[-1]
+        share = self.splits.part_size(self.part) / self.splits._ordinary.size
+        if (1 - share) ** min(free, _TRIES) * size > _RARE:
+            larger = f"{self.part} larger" if self.part != TRAIN else "test and validation smaller"
+            raise StateError(
+                f"the factors in no list have {free} combinations of values, too few to find a "
+                f"{self.part} state for each of {size} combinations of entries; take factors out "
+                f"of state_set.{LISTS}, or make {larger}"
+            )
 
     @cached_property
     def digest(self) -> str:
         """Digest of this ordered set of states, 16 hex digits."""
         lengths = [str(kept) for kept in self.lengths]
-        return digest([super().digest, LISTS, [list(each) for each in self.lists], lengths])
+        design = ["shuffled"] if self.shuffled else []
+        design += ["cut", *self.cut] if self.cut != LIST_NAMES else []
+        return digest(
+            [super().digest, LISTS, [list(each) for each in self.lists], lengths, *design]
+        )
 
     @property
     def name(self) -> str:
@@ -368,11 +431,19 @@ class ListStates(StateSet):
             "subset": LISTS,
             "lists": dict(zip(LIST_NAMES, map(list, self.lists), strict=True)),
             "lengths": dict(zip(LIST_NAMES, map(str, self.lengths), strict=True)),
+            **({"shuffled": True} if self.shuffled else {}),
+            **({"cut": list(self.cut)} if self.cut != LIST_NAMES else {}),
         }
 
 
 def take_lists(
-    splits: Splits, size: int, lists: Mapping[str, Sequence[str]], *, order: int = 0
+    splits: Splits,
+    size: int,
+    lists: Mapping[str, Sequence[str]],
+    *,
+    order: int = 0,
+    shuffled: bool = False,
+    cut: Sequence[str] = LIST_NAMES,
 ) -> ListStates:
     """Returns a training set from the first entries of three lists.
 
@@ -381,6 +452,9 @@ def take_lists(
         size: number of states.
         lists: the factors of each of the lists ``LIST_NAMES``.
         order: another random order, with other values of the factors that are in no list.
+        shuffled: put the entries of each list in a random order, which ``order`` chooses too.
+        cut: the lists that keep their first entries. States have random entries of the others, and
+            two of a set may be the same by chance.
 
     Raises:
         UnknownNameError: a list or a factor does not exist.
@@ -388,8 +462,10 @@ def take_lists(
             combinations than ``size``, or too few values remain for the factors in no list.
     """
     splits.take(TRAIN, size)  # raises the error of an invalid size
+    for name in cut:
+        _require_list(name, "cut")
     whole = ListStates(splits, TRAIN, size, order, _checked(splits, lists))
-    *most, free = whole.sizes
+    *most, _ = whole.sizes
     if math.prod(most) < size:
         have = ", ".join(
             f"{name} {entries:,}" for name, entries in zip(LIST_NAMES, most, strict=True)
@@ -398,23 +474,24 @@ def take_lists(
             f"a list set of {size} states was requested, and the lists have {math.prod(most)} "
             f"combinations ({have}); ask for 1 to {math.prod(most)}, or name more factors"
         )
-    share = splits.part_size(TRAIN) / splits._ordinary.size
-    if (1 - share) ** min(free, _TRIES) * size > _RARE:
-        raise StateError(
-            f"the factors in no list have {free} combinations of values, too few to find a train "
-            f"state for each of {size} combinations of entries; take factors out of state_set."
-            f"{LISTS}, or make test and validation smaller"
-        )
+    whole._require_free(size)
     steps = range(len(LIST_RUNS) * _LIST_STEPS)
     step = bisect_left(steps, size, key=lambda at: math.prod(_lengths(most, at)))
-    return ListStates(splits, TRAIN, size, order, whole.lists, _lengths(most, step))
+    lengths = _lengths(most, step)
+    chosen = tuple(name for name in LIST_NAMES if name in cut)
+    return ListStates(splits, TRAIN, size, order, whole.lists, lengths, shuffled, chosen)
+
+
+def _require_list(name: str, key: str) -> None:
+    """Checks that a key names one of the lists."""
+    if name not in LIST_NAMES:
+        raise UnknownNameError(f"list in state_set.{key}", name, LIST_NAMES)
 
 
 def _checked(splits: Splits, lists: Mapping[str, Sequence[str]]) -> tuple[tuple[str, ...], ...]:
     """Returns the factors of each list, in the order of ``LIST_NAMES``."""
     for name in lists:
-        if name not in LIST_NAMES:
-            raise UnknownNameError(f"list in state_set.{LISTS}", name, LIST_NAMES)
+        _require_list(name, LISTS)
     named = tuple(tuple(lists.get(name, ())) for name in LIST_NAMES)
     every = [factor for each in named for factor in each]
     for factor in every:

@@ -23,7 +23,7 @@ from pydantic_core import PydanticCustomError
 from rollout.api import Deadlines, Resources, Splits, StateSet, StateSpace
 from rollout.api.sets import TRAIN
 from rollout.api.state import Value
-from rollout.api.subsets import LISTS, PREFIX, choose, take_lists, take_prefix
+from rollout.api.subsets import LIST_NAMES, LISTS, PREFIX, choose, take_lists, take_prefix
 from rollout.configuration.plugins import (
     build_plugin,
     check_options,
@@ -250,6 +250,16 @@ class StateSetConfig(Section):
     lists: dict[str, Annotated[tuple[str, ...], Field(strict=False)]] = key(
         dict, "With subset=lists: the factors of each of the lists equipment, sheep and other."
     )
+    shuffled: bool = key(
+        False,
+        "With subset=lists: put the entries of each list in a random order, which order chooses.",
+    )
+    cut: tuple[Annotated[str, Field(strict=True)], ...] | None = key(
+        None,
+        "With subset=lists: the lists that keep their first entries, and have random entries of "
+        "the others; null for all three.",
+        strict=False,
+    )
     states: tuple[int, ...] | None = key(
         None, "Exactly the states with these indices, instead of a part.", strict=False
     )
@@ -283,7 +293,14 @@ class StateSetConfig(Section):
     def of_part(self, part: str, size: int | None) -> StateSetConfig:
         """Returns the first states of a part, divided as these are."""
         own: dict[str, Any] = {"split": part, "size": size, "order": 0}
-        own |= {"subset": "random", "prefix": {}, "lists": {}, "states": None}
+        own |= {
+            "subset": "random",
+            "prefix": {},
+            "lists": {},
+            "shuffled": False,
+            "cut": None,
+            "states": None,
+        }
         return self.model_copy(update=own)
 
     def take(self, space: StateSpace) -> StateSet:
@@ -297,7 +314,14 @@ class StateSetConfig(Section):
         if self.subset == PREFIX and self.size is not None:
             return take_prefix(self.splits(space), self.size, self.prefix, order=self.order)
         if self.subset == LISTS and self.size is not None:
-            return take_lists(self.splits(space), self.size, self.lists, order=self.order)
+            return take_lists(
+                self.splits(space),
+                self.size,
+                self.lists,
+                order=self.order,
+                shuffled=self.shuffled,
+                cut=LIST_NAMES if self.cut is None else self.cut,
+            )
         if self.states is None:
             return self.splits(space).take(self.split, self.size, order=self.order)
         if self.size not in (None, len(self.states)):
@@ -309,11 +333,15 @@ class StateSetConfig(Section):
 
     def _check_subset(self) -> None:
         """Checks that the keys of the design of the training set fit together."""
-        for name in (PREFIX, LISTS):
-            if getattr(self, name) and self.subset != name:
+        for name, subset in (
+            *((n, n) for n in (PREFIX, LISTS)),
+            ("shuffled", LISTS),
+            ("cut", LISTS),
+        ):
+            if getattr(self, name) and self.subset != subset:
                 raise StateError(
                     f"state_set.{name} is given but state_set.subset is {self.subset}; set "
-                    f"state_set.subset={name}, or remove state_set.{name}"
+                    f"state_set.subset={subset}, or remove state_set.{name}"
                 )
         if self.subset == "random":
             return

@@ -23,6 +23,7 @@ from rollout.configuration.document import Document
 from rollout.errors import ConfigError
 from rollout.evaluate.config import Once, ScoringConfig, Some, VideoConfig, named_like
 from rollout.evaluate.legs import TRAIN
+from rollout.sweep.curves import INSIDE
 from rollout.sweep.imitation_config import DemonstrationsConfig
 from rollout.train.config import AlgorithmConfig, SharedConfig
 from rollout.train.jobs import learns_from
@@ -148,6 +149,13 @@ class SweepEvaluation(ScoringConfig):
         unit="states",
         ge=0,
     )
+    inside_states: int = key(
+        0,
+        "Number of held-out states with the entries of a run's own lists, if it has "
+        "state_set.subset=lists; if there are fewer, all of them, repeated; 0 for none.",
+        unit="states",
+        ge=0,
+    )
     extrapolation: Once[str] = key(
         (),
         "Factors of state_set.hold_out whose held-out values are evaluated too, or `all`; at most "
@@ -164,9 +172,13 @@ class SweepEvaluation(ScoringConfig):
 
         A score from only 16 episodes would be too noisy, even if all 16 states are played.
         """
-        if name.partition("/")[0] != TRAIN:  # those of other runs are played as often as by them
+        if name == INSIDE:
+            wanted = self.inside_states
+        elif name.partition("/")[0] == TRAIN:  # those of other runs are played as often as by them
+            wanted = self.train_states
+        else:
             return self.episodes_per_state
-        return max(1, round(self.train_states / size)) * self.episodes_per_state
+        return max(1, round(wanted / size)) * self.episodes_per_state
 
 
 class SweepVideos(VideoConfig):

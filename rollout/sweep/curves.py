@@ -38,7 +38,15 @@ FULL = "full"
 
 _OF_RUN = f"{TRAIN}/n"
 
-SET_NAMES = {TRAIN: "training states", TEST: "held-out states", FULL: "all states"}
+INSIDE = "inside"
+"""Held-out states with the entries of a run's own lists."""
+
+SET_NAMES = {
+    TRAIN: "training states",
+    TEST: "held-out states",
+    FULL: "all states",
+    INSIDE: "held-out states with the run's entries",
+}
 
 SAMPLED, DETERMINISTIC = ACTIONS
 

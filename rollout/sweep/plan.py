@@ -11,7 +11,7 @@ from typing import Any
 from rollout.api import Bridge, StateSet, Task
 from rollout.api.sets import ALL, EXTRAPOLATION
 from rollout.api.state import digest
-from rollout.api.subsets import choose
+from rollout.api.subsets import ListStates, choose
 from rollout.config import BridgeConfig, PolicyConfig, make_config, resolved
 from rollout.errors import ConfigError, TestStateError, named
 from rollout.evaluate.legs import TEST, TRAIN
@@ -19,7 +19,7 @@ from rollout.evaluate.scoreboard import check_metric
 from rollout.evaluate.videos import video_bridge
 from rollout.run_directory import absolute
 from rollout.sweep.config import Arm, SweepConfig, SweepEvaluation, TemplateConfig
-from rollout.sweep.curves import FULL, of_other_run, set_of_run
+from rollout.sweep.curves import FULL, INSIDE, of_other_run, set_of_run
 from rollout.sweep.decomposition import LEAST_SEEDS
 from rollout.sweep.imitation_config import ClonedConfig, ImitationConfig
 from rollout.tasks import bridge_and_task
@@ -72,6 +72,8 @@ class SweepRun:
         # The width has no effect: an episode does not depend on other slots.
         own = e.repeats(TRAIN, sets[TRAIN].size) if TRAIN in sets else 0
         evaluated = [digests, list(e.actions), e.episodes_per_state, own, e.metric, e.seed]
+        if INSIDE in sets:
+            evaluated.append(e.repeats(INSIDE, sets[INSIDE].size))
         crossed = [e.repeats(name, s.size) for name, s in sets.items() if of_other_run(name)]
         return digest([self.trains, self.folder.name, evaluated, *([crossed] if crossed else [])])
 
@@ -224,6 +226,8 @@ def _run_of(config: SweepConfig, game: ArmGame, n: int, seed: int) -> SweepRun:
         _require_held_out(states, game)
         states.require_trainable()
     sets = {TRAIN: first_of(states, config.evaluate.train_states), **game.held_out}
+    if config.evaluate.inside_states and isinstance(states, ListStates):
+        sets[INSIDE] = states.of_part(config.evaluate.split, config.evaluate.inside_states)
     left_out = (*TrainConfig.may_change, "seeds")  # a run has one
     decides = {k: v for k, v in resolved(train).items() if k not in left_out}
     decides["learners"]["gpus"] = 0.0  # a run may go on where there are others

@@ -653,6 +653,8 @@ def test_a_state_set_may_have_the_first_entries_of_three_lists() -> None:
         ({"subset": "lists", "size": 5, "prefix": {"seed": 5}}, r"set state_set\.subset=prefix"),
         ({"lists": {"sheep": ["biome"]}}, r"is random; set state_set\.subset=lists"),
         ({"subset": "lists"}, r"subset=lists needs state_set\.size"),
+        ({"cut": ["sheep"]}, r"state_set\.subset is random; set state_set\.subset=lists"),
+        ({"shuffled": True}, r"state_set\.subset is random; set state_set\.subset=lists"),
         ({"subset": "lists", "size": 5, "split": "all"}, "training states, but split=all"),
     ],
 )

@@ -120,6 +120,66 @@ def test_a_set_is_a_value_that_its_digest_names():
     assert len({states.digest, *(each.digest for each in others)}) == 6
 
 
+def entries_of(states):
+    """The entries of each list that the states of a set have."""
+    rows = list(states)
+    return [{tuple(state[name] for name in LISTS[each]) for state in rows} for each in LIST_NAMES]
+
+
+def test_the_entries_of_shuffled_lists_are_others_for_each_order_and_nested():
+    sets = [take_lists(SPLITS, 10_000, LISTS, order=order, shuffled=True) for order in (0, 1)]
+    first, second = map(entries_of, sets)
+    assert list(map(len, first)) == list(map(len, second)) == [100, 10, 10]
+    assert first != second
+    assert len({hand for hand, _ in first[0]}) == 3  # not only the main hand's
+    few = take_lists(SPLITS, 100, LISTS, shuffled=True)
+    assert all(a <= b for a, b in zip(entries_of(few), first, strict=True))
+    listed = set(indices(sets[0]))
+    assert len(listed) == 10_000
+    assert all(index in sets[0] for index in list(listed)[:300])
+    assert sum(index in sets[1] for index in listed) < 5
+    assert sets[0].digest != take_lists(SPLITS, 10_000, LISTS).digest
+    assert sets[0].describe()["shuffled"] is True
+
+
+@pytest.mark.parametrize("shuffled", [False, True])
+def test_one_list_alone_may_be_cut(shuffled):
+    states = take_lists(SPLITS, 1000, LISTS, order=2, shuffled=shuffled, cut=["sheep"])
+    equipment, sheep, other = entries_of(states)
+    assert sheep == entries_of(take_lists(SPLITS, 1000, LISTS, order=2, shuffled=shuffled))[1]
+    assert (len(sheep), len(equipment) > 400, len(other) > 400) == (6, True, True)
+    listed = indices(states)
+    assert {SPLITS.part_of(index) for index in listed} == {"train"}
+    assert all(index in states for index in listed[:20])
+    assert not any(index + 1 in states for index in listed[:20] if index + 1 not in listed)
+    assert entries_of(states.of_part("test", 10**4))[1] == sheep
+    assert states.describe()["cut"] == ["sheep"]
+    digests = {take_lists(SPLITS, 1000, LISTS, order=2, cut=cut).digest for cut in CUTS}
+    assert len(digests) == len(CUTS)
+
+
+CUTS = (LIST_NAMES, ["sheep"], ["other"], ["sheep", "other"])
+
+
+@pytest.mark.parametrize("shuffled", [False, True])
+def test_states_of_another_part_have_the_same_entries(shuffled):
+    states = take_lists(SPLITS, 100, LISTS, order=3, shuffled=shuffled)
+    inside = states.of_part("test", 500)
+    assert inside.size == math.prod(states.lengths)
+    assert entries_of(inside) == entries_of(states.of_part("validation", 500))
+    assert all(a >= b for a, b in zip(entries_of(inside), entries_of(states), strict=True))
+    assert {SPLITS.part_of(index) for index in indices(inside)} == {"test"}
+    assert all(index in inside for index in indices(inside))
+    assert not any(index in states for index in indices(inside))
+    assert inside.digest != states.digest
+
+
+def test_a_part_that_is_too_small_for_every_combination_is_refused():
+    states = take_lists(Splits(PAPER, test=1000), 100, LISTS)
+    with pytest.raises(StateError, match=r"find a test state for each of 108 .* make test larger"):
+        states.of_part("test", 512)
+
+
 def test_the_frozen_set_is_still_the_same():
     """Results name sets by digest: a change here breaks every one of them."""
     states = take_lists(SPLITS, 50, LISTS)

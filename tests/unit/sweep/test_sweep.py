@@ -1,6 +1,7 @@
 """``gamut sweep`` without Ray and without learning: what is run, kept and told."""
 
 import json
+import math
 import os
 import pickle
 import re
@@ -455,6 +456,34 @@ def test_arms_and_what_they_are(folder, call):
     assert "nested random subsets" in report
     assert "Which arms change the gap" in report
     assert "(other states)" in report
+
+
+def test_runs_of_lists_play_held_out_states_with_their_own_entries(folder, call):
+    lists = {"equipment": ["colour"], "sheep": ["start"], "other": ["map"]}
+    parts = {"state_set.subset": "lists", "state_set.lists": lists, "state_set.test": 0.5}
+    arms = {
+        "random": {"set": {"state_set.test": 0.5}},
+        "lists": {"set": parts},
+        "shuffled": {"set": {**parts, "state_set.shuffled": True}},
+    }
+    changes = {"arms": arms, "evaluate": {"inside_states": 6}}
+    status, said = call("--set", "sizes=[4]", "evaluate.test_states=4", changes=changes)
+    assert status == 0, said
+    plan = SweepPlan.make(load_config(SweepConfig, folder / "changed.yaml"), TRAINER.check)
+    for run in plan.runs:
+        assert ("inside" in run.sets) == (run.arm != "random")
+        if run.arm == "random":
+            continue
+        states, inside = run.states, run.sets["inside"]
+        assert inside.size == min(6, math.prod(states.lengths))
+        assert {states.splits.part_of(state.index) for state in inside} == {"test"}
+        for factor in lists["equipment"] + lists["sheep"] + lists["other"]:
+            whole = {state[factor] for state in states.of_part("train", 10**6)}
+            assert {state[factor] for state in inside} <= whole
+    table = read_table(folder / "run" / "results.parquet")
+    played = table["set"] == "inside"
+    assert set(table["arm"][played].tolist()) == {"lists", "shuffled"}
+    assert "held-out states with the run's entries" in (folder / "run" / "report.md").read_text()
 
 
 def factor_values(name):
