@@ -41,6 +41,7 @@ from rollout.configuration.sections import (
     RayConfig,
     Section,
     StateSetConfig,
+    chosen,
     key,
 )
 from rollout.files import store_address
@@ -64,6 +65,7 @@ __all__ = [
     "StateSetConfig",
     "WandbConfig",
     "build_plugin",
+    "chosen",
     "help_text",
     "key",
     "load_config",

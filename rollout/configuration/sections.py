@@ -27,6 +27,7 @@ from rollout.api.subsets import LIST_NAMES, LISTS, PREFIX, choose, take_lists, t
 from rollout.configuration.plugins import (
     build_plugin,
     check_options,
+    default_options,
     plain_options,
     with_options,
     without_removed,
@@ -122,6 +123,12 @@ class PluginConfig(Section):
         """Every option of the plug-in, as plain data."""
         return dict(self.model_extra or {})
 
+    @property
+    def chosen(self) -> dict[str, Any]:
+        """The options that differ from their defaults, as plain data."""
+        defaults, options = default_options(self.group, self.name), self.options
+        return {k: v for k, v in options.items() if k not in defaults or v != defaults[k]}
+
     def build(self) -> Any:
         """Returns the plug-in."""
         return build_plugin(self.group, self.name, self.options)
@@ -148,6 +155,24 @@ class PluginConfig(Section):
         except InputError as error:
             raise _located([Problem((), str(error))]) from error
         return {"name": name, **plain_options(options)}
+
+
+def chosen(config: BaseModel) -> dict[str, Any]:
+    """Returns the keys that differ from their defaults, as plain data, and the names of plug-ins.
+
+    A key that is added to a section or to a plug-in, with its default, does not change it.
+    """
+    if isinstance(config, PluginConfig):
+        return {"name": config.name, **config.chosen}
+    found: dict[str, Any] = {}
+    plain = config.model_dump(mode="json")
+    for name, field in type(config).model_fields.items():
+        value = getattr(config, name)
+        if isinstance(value, BaseModel):
+            found |= {name: inner} if (inner := chosen(value)) else {}
+        elif field.is_required() or value != field.get_default(call_default_factory=True):
+            found[name] = plain[name]
+    return found
 
 
 def default_plugin(field: FieldInfo) -> str | None:

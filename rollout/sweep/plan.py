@@ -12,7 +12,7 @@ from rollout.api import Bridge, StateSet, Task
 from rollout.api.sets import ALL, EXTRAPOLATION
 from rollout.api.state import digest
 from rollout.api.subsets import ListStates, choose
-from rollout.config import BridgeConfig, PolicyConfig, make_config, resolved
+from rollout.config import BridgeConfig, PolicyConfig, chosen, make_config, resolved
 from rollout.errors import ConfigError, TestStateError, named
 from rollout.evaluate.legs import TEST, TRAIN
 from rollout.evaluate.scoreboard import check_metric
@@ -229,8 +229,10 @@ def _run_of(config: SweepConfig, game: ArmGame, n: int, seed: int) -> SweepRun:
     if config.evaluate.inside_states and isinstance(states, ListStates):
         sets[INSIDE] = states.of_part(config.evaluate.split, config.evaluate.inside_states)
     left_out = (*TrainConfig.may_change, "seeds")  # a run has one
-    decides = {k: v for k, v in resolved(train).items() if k not in left_out}
-    decides["learners"]["gpus"] = 0.0  # a run may go on where there are others
+    # A run may go on where there are other GPUs, and with a version that has more keys.
+    learners = train.learners.model_copy(update={"gpus": 0.0})
+    decides = chosen(train.model_copy(update={"learners": learners}))
+    decides = {k: v for k, v in decides.items() if k not in left_out}
     trains = digest([decides, _describe(game)])
     return SweepRun(
         name, folder, arm.name, n, seed, train, None, states, sets, config.evaluate, trains
@@ -331,7 +333,7 @@ def _baseline(config: SweepConfig, base: ArmGame, name: str) -> SweepRun:
     folder = config.output / BASELINES / name
     train = _train_config(base.shared, base.arm.sizes[0], 0, folder)
     sets = {TEST: base.held_out[TEST]}
-    trains = digest([resolved(player), resolved(base.config), _describe(base)])
+    trains = digest([chosen(player), chosen(base.config), _describe(base)])
     about = (f"baseline {name}", folder, "", 0, -1)
     return SweepRun(*about, train, player, None, sets, config.evaluate, trains)
 

@@ -16,7 +16,6 @@ import numpy as np
 
 from rollout.api.state import digest
 from rollout.config import resolved
-from rollout.configuration.plugins import default_options
 from rollout.data.tables import Table, concatenate
 from rollout.distinguish import distinguishable
 from rollout.errors import ContractError, GameError, InputError
@@ -27,7 +26,6 @@ from rollout.evaluate.scoreboard import BOUNDS
 from rollout.evaluate.statistics import Estimate, Intervals, one_player
 from rollout.files import write_atomically
 from rollout.observe.run_files import read_json
-from rollout.registry import Group
 from rollout.run_directory import versions
 from rollout.sweep.config import SweepConfig, TemplateConfig
 from rollout.sweep.curves import DETERMINISTIC, SAMPLED, Point, curves, scores_of, select
@@ -218,8 +216,7 @@ def _protocol(
     template, limit = base.arm.template, base.task.limits.steps
     rows: dict[str, object] = {
         "bridge": f"{c.train.bridge.name} {base.bridge.spec.version}",
-        "bridge options": _chosen("bridges", base.config.name, base.config.options)
-        or "those by default",
+        "bridge options": base.config.chosen or "those by default",
         "task": base.task.name,
         "limit of an episode": "that of the game" if limit is None else f"{limit:,} steps",
         "states": states_text(c.output, base.task.state_space.size),
@@ -227,8 +224,7 @@ def _protocol(
         "algorithm": template.algorithm.name,
         "budget of each run": _budget(template),
         "policy": template.policy.name,
-        "policy options": _chosen("policies", template.policy.name, template.policy.options)
-        or "those by default",
+        "policy options": template.policy.chosen or "those by default",
         "algorithm options": template.algorithm.options,
         "training seeds": f"{', '.join(map(str, base.arm.seeds))}; each has its own states",
         "training sets": "nested: the set of a larger N holds those of the smaller ones"
@@ -272,12 +268,6 @@ def _part(plan: SweepPlan) -> str:
         return "validation: for choosing settings, not for figures to report"
     times = openings(plan.config.output)
     return f"test, opened {len(times)} time(s): {', '.join(times)}"
-
-
-def _chosen(group: Group, name: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the options of a plug-in that differ from their defaults."""
-    defaults = default_options(group, name)
-    return {k: v for k, v in options.items() if k not in defaults or v != defaults[k]}
 
 
 def _intervals(config: SweepConfig) -> Intervals:

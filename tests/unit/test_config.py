@@ -23,6 +23,7 @@ from rollout.config import (
     Section,
     StateSetConfig,
     build_plugin,
+    chosen,
     help_text,
     load_config,
     make_config,
@@ -662,6 +663,27 @@ def test_a_prefix_that_makes_no_sense_is_refused(data: dict[str, Any], message: 
     space = StateSpace((Factor("biome", ("a", "b", "c")), Factor("seed", range(100))))
     with pytest.raises(StateError, match=message):
         make_config(StateSetConfig, data).take(space)
+
+
+# --- what was chosen ----------------------------------------------------------------------------
+
+
+def test_keys_that_are_added_with_their_defaults_do_not_change_what_was_chosen() -> None:
+    class Later(StateSetConfig):
+        added: int = 3
+
+    data = {"size": 5, "seed": 0, "hold_out": {"biome": ["a"]}}
+    now, later = make_config(StateSetConfig, data), make_config(Later, data)
+    assert chosen(now) == chosen(later) == {"size": 5, "hold_out": {"biome": ["a"]}}
+    assert chosen(make_config(Later, {"added": 4})) == {"added": 4}
+
+
+def test_what_was_chosen_names_plugins_and_their_options_that_differ() -> None:
+    config = make_config(CollectConfig, {**BASE, "host": {"isolation": "subprocess"}})
+    found = chosen(config)
+    assert found["bridge"]["name"] == config.bridge.name
+    assert set(found["bridge"]) - {"name"} == set(config.bridge.chosen)
+    assert chosen(make_config(CollectConfig, found)) == found
 
 
 # --- help ---------------------------------------------------------------------------------------
