@@ -23,6 +23,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 
 from rollout.configuration.document import (
+    chosen,
     load_config,
     make_config,
     parse_set,
@@ -41,7 +42,6 @@ from rollout.configuration.sections import (
     RayConfig,
     Section,
     StateSetConfig,
-    chosen,
     key,
 )
 from rollout.files import store_address

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ValidationError
 
 from rollout.configuration.explain import valid_keys
 from rollout.configuration.problems import KeyPath, Problem, explain, joined, problems_of
-from rollout.configuration.sections import ordered_keys
+from rollout.configuration.sections import PluginConfig, ordered_keys
 from rollout.errors import ConfigError, nearest
 from rollout.files import remote, write_atomically
 from rollout.yaml12 import dump_yaml, parse_yaml, read_yaml
@@ -224,6 +224,24 @@ def resolved(config: BaseModel) -> dict[str, Any]:
     values = config.model_dump(mode="json")
     ordered = {name: values.pop(name) for name in ordered_keys(type(config)) if name in values}
     return {**ordered, **values}
+
+
+def chosen(config: BaseModel) -> dict[str, Any]:
+    """Returns the keys that differ from their defaults, as plain data, and the names of plug-ins.
+
+    A key that is added to a section or to a plug-in, with its default, does not change it.
+    """
+    if isinstance(config, PluginConfig):
+        return {"name": config.name, **config.chosen}
+    found: dict[str, Any] = {}
+    plain = config.model_dump(mode="json")
+    for name, field in type(config).model_fields.items():
+        value = getattr(config, name)
+        if isinstance(value, BaseModel):
+            found |= {name: inner} if (inner := chosen(value)) else {}
+        elif field.is_required() or value != field.get_default(call_default_factory=True):
+            found[name] = plain[name]
+    return found
 
 
 def write_config(config: BaseModel, path: Path) -> None:

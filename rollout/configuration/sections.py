@@ -157,24 +157,6 @@ class PluginConfig(Section):
         return {"name": name, **plain_options(options)}
 
 
-def chosen(config: BaseModel) -> dict[str, Any]:
-    """Returns the keys that differ from their defaults, as plain data, and the names of plug-ins.
-
-    A key that is added to a section or to a plug-in, with its default, does not change it.
-    """
-    if isinstance(config, PluginConfig):
-        return {"name": config.name, **config.chosen}
-    found: dict[str, Any] = {}
-    plain = config.model_dump(mode="json")
-    for name, field in type(config).model_fields.items():
-        value = getattr(config, name)
-        if isinstance(value, BaseModel):
-            found |= {name: inner} if (inner := chosen(value)) else {}
-        elif field.is_required() or value != field.get_default(call_default_factory=True):
-            found[name] = plain[name]
-    return found
-
-
 def default_plugin(field: FieldInfo) -> str | None:
     """Returns the name of the plug-in that a field holds by default; None if it holds none."""
     kind: Any = field.annotation
