@@ -235,11 +235,11 @@ def chosen(config: BaseModel) -> dict[str, Any]:
         return {"name": config.name, **config.chosen}
     found: dict[str, Any] = {}
     plain = config.model_dump(mode="json")
-    for name, field in type(config).model_fields.items():
+    for name, about in type(config).model_fields.items():
         value = getattr(config, name)
         if isinstance(value, BaseModel):
             found |= {name: inner} if (inner := chosen(value)) else {}
-        elif field.is_required() or value != field.get_default(call_default_factory=True):
+        elif about.is_required() or value != about.get_default(call_default_factory=True):
             found[name] = plain[name]
     return found
 
