@@ -65,6 +65,7 @@ OUTSIDE = (
     "rollout.commands",
     "rollout.gamut",
     "rollout.interface",
+    "rollout.interop",
 )  # users call these
 
 
@@ -87,10 +88,11 @@ MAY_IMPORT = {
     "rollout.errors": (),
     "rollout.yaml12": ("rollout.errors", "rollout.files"),
     "rollout.evaluate": core_but(*JOBS, *OUTSIDE),
-    "rollout.gamut": core_but("rollout.commands"),
+    "rollout.gamut": core_but("rollout.commands", "rollout.interop"),
     "rollout.judge": core_but(*JOBS, *OUTSIDE),
     "rollout.models": ("rollout.data", "rollout.files", "rollout.observe.aggregates", *CORE),
-    "rollout.interface": core_but("rollout.commands", "rollout.gamut"),
+    "rollout.interface": core_but("rollout.commands", "rollout.gamut", "rollout.interop"),
+    "rollout.interop": core_but(*JOBS, *(each for each in OUTSIDE if "interop" not in each)),
     "rollout.suite": core_but(*OUTSIDE),
     "rollout.sweep": core_but(*OUTSIDE),
     "rollout.testing": (
