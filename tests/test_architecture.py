@@ -126,6 +126,7 @@ SHARED_FIELDS = {
         *("MineflayerBridge", "MinestudioBridge"),
     },
     "a line of a journal is flat": {"Entry", "Usage"},
+    "what a client sees of a step is a row of a fragment": {"Fragment", "Moment", "Played"},
     "who asks a model names it, how, and its limits": {"JudgeConfig", "ModelOptions"},
     "what is read from a screen is named as what it shows": {"BattleView", "Reading"},
     "a valley has what its content describes": {"Content", "World"},
