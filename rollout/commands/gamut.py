@@ -83,6 +83,10 @@ COMMANDS: Mapping[str, Command] = {
         "Opens a game in a window for a person to play, and records it.",
         *("rollout.commands.play:play", "rollout.commands.play:PlayConfig"),
     ),
+    "serve": Command(
+        "Serves games to clients of OpenEnv: reset and step through a socket.",
+        *("rollout.interop.serving:serve", "rollout.interop.serving:ServeConfig"),
+    ),
     "watch": Command(
         "Shows the progress of a running or finished job.", "rollout.commands.watch:main"
     ),

@@ -158,6 +158,11 @@ class Game:
         """
         return self.submit_step(action).result()
 
+    @property
+    def busy(self) -> bool:
+        """True while a request is not answered."""
+        return self._pending is not None
+
     def submit_reset(self, **where: Any) -> Future[Moment]:
         """Requests what ``reset`` does; the future has the moment or the error."""
         return self._submit(self._games.start(**where))
@@ -368,7 +373,7 @@ class Games:
                 raise StateError("a state is given, and split or index too; give one of the two")
             found, name, number = self._state(state), "", 0
         else:
-            states = self.states if split is None else self.splits.get(split)
+            states = self.states if split is None else self.splits.get(str(split))
             if states is None:
                 raise UnknownNameError("split", str(split), self.splits)
             found, number = self._choose(states, seed, index)
@@ -392,6 +397,9 @@ class Games:
         if isinstance(state, State):
             state = state.values
         if isinstance(state, Mapping):
+            for name, value in state.items():
+                if not isinstance(value, str | int | float | bool):
+                    raise StateError(f"state: {name}={value!r}: expected a text or a number")
             return space.state(space.index(state))
         if not _whole(state):
             raise StateError(f"state={state!r}: expected an index or a value for each factor")
