@@ -158,6 +158,7 @@ def flood(served, url):
         f"GET /ws HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
         f"Sec-WebSocket-Key: {key}\r\nSec-WebSocket-Version: 13\r\n\r\n".encode()
     )
+    assert b" 101 " in raw.recv(4096)
     text = b'{"type": "reset", "data": {}}'
     frame = bytes([0x81, 0x80 | len(text), 0, 0, 0, 0]) + text
     raw.settimeout(5)
