@@ -94,7 +94,7 @@ class Driver(threading.Thread):
         self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self._idle = select.poll()  # not select.select, which fails above 1,024 descriptors
         self._idle.register(self._wake, select.POLLIN)
-        self._ending, self._lock = threading.Event(), threading.Lock()
+        self._ending, self._lock, self._stopped = threading.Event(), threading.Lock(), False
         self._losses: OrderedDict[tuple[int, int], int] = OrderedDict()
         self._trouble = ""
         pool.watch(self._wake)
@@ -120,22 +120,37 @@ class Driver(threading.Thread):
         Idempotent.
         """
         with self._lock:
-            if self._ending.is_set():
+            if self._stopped:
                 return
+            self._stopped = True
             self._ending.set()
             os.eventfd_write(self._wake, 1)
         if self.is_alive():
             self.join(_END_S)
         self.pool.close()
-        waiting = [seat.answer for seat in self.seats] + [each for *_, each in self._requests]
+        self._refuse_all()
+        os.close(self._wake)
+
+    def _refuse_all(self) -> None:
+        with self._lock:
+            self._ending.set()
+            waiting = [seat.answer for seat in self.seats] + [each for *_, each in self._requests]
+            self._requests.clear()
         for answer in waiting:
             if answer is not None and not answer.done():
                 answer.set_exception(OutOfTurnError("the games were closed; open others"))
-        os.close(self._wake)
 
     def run(self) -> None:
         """Serves requests and events."""
-        self.pool.launch()
+        try:
+            self.pool.launch()
+            self._play()
+        except Exception:
+            log.exception("the games end by an error of ours; please report it")
+        finally:
+            self._refuse_all()
+
+    def _play(self) -> None:
         while True:
             self._take_requests()
             if self._ending.is_set():  # after the wake-up call of ``stop`` was read
@@ -159,15 +174,21 @@ class Driver(threading.Thread):
             number, what, answer = self._requests.popleft()
             seat = self.seats[number]
             seat.answer = answer
-            if isinstance(what, Start):
-                if seat.referee.active[0]:  # an episode that its client has left: not a result
-                    seat.referee.finish(0, "truncated", 0)
-                attempt = self._losses.get((what.state.index, what.seed), 0)
-                seat.start = replace(what, attempt=attempt)
-                self._reset(number)
-            else:
-                seat.actions, seat.state = what, "busy"
-                self.pool.send(number, what)
+            try:
+                self._begin(number, seat, what)
+            except GamutError as error:
+                self._fail(seat, error)
+
+    def _begin(self, number: int, seat: Seat, what: Start | Columns) -> None:
+        if not isinstance(what, Start):
+            self.pool.send(number, what)
+            seat.actions, seat.state = what, "busy"
+            return
+        if seat.referee.active[0]:  # an episode that its client has left: not a result
+            seat.referee.finish(0, "truncated", 0)
+        attempt = self._losses.get((what.state.index, what.seed), 0)
+        seat.start = replace(what, attempt=attempt)
+        self._reset(number)
 
     def _reset(self, number: int) -> None:
         """Begins the requested episode as soon as the game waits for it."""
@@ -180,8 +201,8 @@ class Driver(threading.Thread):
             seat.state = "launching"
             self.pool.recycle(number)
         elif seat.state == "waiting":
-            seat.state = "busy"
             self.pool.reset(number, [0], [seat.start])
+            seat.state = "busy"
 
     def _handle(self, event: Event) -> None:
         seat = self.seats[event.instance]

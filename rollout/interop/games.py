@@ -206,18 +206,22 @@ class Game:
         return shown
 
     def _show(self, done: Future[Played], shown: Future[Moment]) -> None:
-        error = done.exception()
-        self.last = None if error is not None else self._games.moment(done.result())
+        error, moment = done.exception(), None
+        if error is None:
+            try:
+                moment = self._games.moment(done.result())
+            except Exception as other:  # noqa: BLE001 - the client gets it
+                error = other
+        self.last = moment
         with self._lock:
             self._pending = None
             free = self._closed
         if free:
             self._games.give_back(self.number)
-        if error is not None:
-            shown.set_exception(error)
+        if moment is not None:
+            shown.set_result(moment)
         else:
-            assert self.last is not None
-            shown.set_result(self.last)
+            shown.set_exception(error)
 
     def close(self) -> None:
         """Gives the game back, for other clients, once a pending request is answered.

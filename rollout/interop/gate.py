@@ -9,8 +9,9 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 from starlette.websockets import WebSocket
 
+from rollout.interop.addresses import is_loopback
+
 _POLICY = 1008  # code of a close
-_LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
 
 class Gate:
@@ -41,7 +42,7 @@ class Gate:
         if self._token is None:
             host = headers.get("host", b"").decode("latin-1")
             name = host if host.endswith("]") else host.rsplit(":", 1)[0]
-            if name not in _LOOPBACK or "origin" in headers:
+            if not is_loopback(name.strip("[]")) or "origin" in headers:
                 return "without a token, only programs of this machine are served"
             return ""
         _, first, rest = (scope["path"] + "//").split("/", 2)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import ipaddress
 import logging
 import time
 
@@ -14,6 +13,7 @@ from rollout.config import BridgeConfig, HostConfig, LogConfig, Section, StateSe
 from rollout.errors import ConfigError, missing_extra
 from rollout.files import local_path, read_document
 from rollout.host.interpreter import check_interpreter, interpreter_of
+from rollout.interop.addresses import is_loopback
 from rollout.interop.games import Games, bridge_of
 from rollout.signals import Stop, Stopped, one_line, tell
 
@@ -55,7 +55,7 @@ class ServeConfig(Section):
 
     @model_validator(mode="after")
     def _guarded(self) -> ServeConfig:
-        if self.token_file is None and not _is_loopback(self.address):
+        if self.token_file is None and not is_loopback(self.address):
             raise ValueError(
                 f"address={self.address} can be reached from other machines: set token_file, or "
                 f"address=127.0.0.1"
@@ -81,15 +81,6 @@ class ServeConfig(Section):
                 f"print(secrets.token_hex(32))'"
             )
         return token
-
-
-def _is_loopback(address: str) -> bool:
-    if address == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(address).is_loopback
-    except ValueError:
-        return False
 
 
 def serve(config: ServeConfig, session: Session) -> str | None:

@@ -279,6 +279,22 @@ def test_an_evaluator_that_raises_ends_one_episode_only(make, monkeypatch):
     assert one.step("0").step == 1
 
 
+def test_an_error_of_ours_leaves_no_client_waiting(make, monkeypatch, caplog):
+    games = make()
+    game = games.open()
+    game.reset()
+
+    def broken(**_):
+        raise ZeroDivisionError("in the pool")
+
+    monkeypatch.setattr(games._driver.pool, "recv", broken)
+    with pytest.raises(OutOfTurnError, match="closed"):
+        game.submit_step("0").result(10)
+    with pytest.raises(OutOfTurnError, match="closed"):
+        game.submit_reset().result(10)
+    assert "in the pool" in caplog.text
+
+
 def test_many_clients_of_chaos_get_an_answer_to_everything(request):
     """Rewards of what was lost do not exist, and every episode is played in the end."""
     bridge = ChaosBridge(mean_steps=6, step_crash=0.05, reset_crash=0.05)
