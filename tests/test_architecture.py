@@ -28,6 +28,7 @@ RAY = (
     ),
     "rollout/cluster/",
     "rollout/collect.py",
+    "rollout/interop/ray_serving.py",
     "rollout/observe/exporter.py",
     "rollout/vector_env.py",
     "rollout/train/",

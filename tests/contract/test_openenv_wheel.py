@@ -3,22 +3,26 @@
 import base64
 import json
 import os
+import secrets
 import signal
 import socket
 import subprocess
 import sys
 import threading
-from contextlib import ExitStack, contextmanager
+import time
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import psutil
 import pytest
+from websockets.exceptions import WebSocketException
 from websockets.sync.client import connect
 
 from rollout.api import Environment, environment_folder
 from rollout.commands.env import make_environment
 from rollout.config import HostConfig
 from rollout.errors import ConfigError
+from rollout.host.instances import free_ports
 from rollout.interop.games import Games
 
 pytestmark = pytest.mark.long
@@ -172,3 +176,44 @@ def flood(served, url):
     threading.Event().wait(1)
     assert served.poll() is None
     return raw
+
+
+def test_replicas_of_ray_serve_play_the_same_episodes(tmp_path):
+    pytest.importorskip("fastapi", reason="pip install -e '.[ray-serve]'")
+    token = "a-token-of-sixteen-letters"
+    (tmp_path / "token").write_text(token)
+    port = free_ports(1)[0]
+    args = {"bridge": {"name": "fake"}, "games": 1, "token_file": str(tmp_path / "token")}
+    app = {"name": "games", "route_prefix": "/", "args": args}
+    app["import_path"] = "rollout.interop.ray_serving:application"
+    app["deployments"] = [
+        {"name": "Games", "num_replicas": 2, "ray_actor_options": {"num_cpus": 0}}
+    ]
+    file = tmp_path / "serve.json"
+    file.write_text(json.dumps({"http_options": {"port": port}, "applications": [app]}))
+    command = [Path(sys.executable).with_name("serve"), "run", file]
+    with (tmp_path / "log").open("w") as log:
+        run = subprocess.Popen(command, stdout=log, stderr=log, env=local_ray())
+    address = f"ws://127.0.0.1:{port}/{token}/ws"
+    try:
+        shown = []
+        with ExitStack() as held:
+            deadline = time.monotonic() + 240
+            while len(shown) < 2:  # one game in each of two replicas
+                assert time.monotonic() < deadline, (tmp_path / "log").read_text()[-3000:]
+                with suppress(OSError, WebSocketException):
+                    socket = held.enter_context(connect(address))
+                    socket.send(json.dumps({"type": "reset", "data": {"seed": 5}}))
+                    if (answer := json.loads(socket.recv(30)))["type"] == "observation":
+                        shown.append(answer["data"]["observation"]["columns"])
+                threading.Event().wait(0.5)
+        assert shown[0] == shown[1]
+    finally:
+        run.send_signal(signal.SIGINT)
+        run.wait(60)
+
+
+def local_ray():
+    """The environment of a Ray of its own, which only we may use."""
+    inherited = {name: value for name, value in os.environ.items() if name != "RAY_ADDRESS"}
+    return inherited | {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
