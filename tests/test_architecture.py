@@ -127,6 +127,9 @@ SHARED_FIELDS = {
         *("MineflayerBridge", "MinestudioBridge"),
     },
     "a line of a journal is flat": {"Entry", "Usage"},
+    "a person and a client play a game that is named as in every job": {
+        *("PlayConfig", "ServeConfig"),
+    },
     "what a client sees of a step is a row of a fragment": {"Fragment", "Moment", "Played"},
     "who asks a model names it, how, and its limits": {"JudgeConfig", "ModelOptions"},
     "what is read from a screen is named as what it shows": {"BattleView", "Reading"},
@@ -577,8 +580,9 @@ READS_ITS_OWN = {
 }
 
 
-# What these open is a part of a file that was checked, or is limited by the library.
-LIBRARIES = ("archive.", "av.", "lmdb.", "os.", "pa.ipc.")
+# What these open is a part of a file that was checked, or is limited by the library, or is no file.
+GAMES = ("games.", "self.games.", "self._games.")  # of rollout.interop
+LIBRARIES = ("archive.", "av.", "lmdb.", "os.", "pa.ipc.", *GAMES)
 
 
 def reads(path):

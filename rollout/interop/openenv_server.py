@@ -106,7 +106,7 @@ class OpenEnvServer:
 
     # -- sessions ------------------------------------------------------------------------------
 
-    def open(self, *, attached: bool = False) -> str:
+    def begin(self, *, attached: bool = False) -> str:
         """Opens a session and returns its name.
 
         Raises:
@@ -177,7 +177,7 @@ class OpenEnvServer:
         await socket.accept()
         given = socket.query_params.get("session_id")
         try:
-            name = self.open(attached=True) if given is None else given
+            name = self.begin(attached=True) if given is None else given
             session = self.find(name)
             if given is not None and session.attached:
                 raise Refused(
@@ -338,7 +338,7 @@ class OpenEnvServer:
         given = data.pop("session_id", None)
         if given is not None:
             return await self._reset(self.find(given), data)
-        name = self.open(attached=True)  # as OpenEnv has it: what it begins ends with the answer
+        name = self.begin(attached=True)  # as OpenEnv has it: what it begins ends with the answer
         try:
             return await self._reset(self.sessions[name], data)
         finally:
@@ -387,7 +387,7 @@ class OpenEnvServer:
             return _rpc_error(number, -32602, "expected params as an object")
         try:
             if request["method"] == "openenv/session/create":
-                result: dict[str, Any] = {"session_id": self.open()}
+                result: dict[str, Any] = {"session_id": self.begin()}
             elif request["method"] == "openenv/session/close":
                 if self.find(params.get("session_id")).attached:
                     raise Refused(
