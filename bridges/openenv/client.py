@@ -292,12 +292,13 @@ class OpenenvSession:
                 f"{json.dumps(answer)[:_SHOWN]}"
             )
         metadata = given.get("metadata") or seen.get("metadata") or {}
+        about = {k: v for k, v in metadata.items() if k != "episode_id"}  # another each time
         return Reply(
-            seen,
+            with_pictures(seen),
             float(given.get("reward") or 0.0),
             bool(given.get("done")),
-            bool(isinstance(metadata, dict) and metadata.get("truncated")),
-            details={"metadata": metadata} if metadata else {},
+            bool(about.get("truncated") or about.get("end") == "truncated"),
+            details={"metadata": about} if about else {},
         )
 
     def close(self) -> None:
@@ -306,3 +307,19 @@ class OpenenvSession:
             self._socket.send(json.dumps({"type": "close"}))
         with contextlib.suppress(Exception):
             self._stack.close()
+
+
+def with_pictures(seen: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns an observation with a field ``KEY/NAME`` for each picture in a list of them.
+
+    A picture of a list has the form of image content in MCP: ``mimeType``, ``data``, ``name``.
+    """
+    found = dict[str, Any]()
+    for key, value in seen.items():
+        pictures = value if isinstance(value, list) and value else [None]
+        if all(isinstance(p, dict) and "data" in p and "mimeType" in p for p in pictures):
+            for number, picture in enumerate(pictures):
+                found[f"{key}/{picture.get('name') or number}"] = picture["data"]
+        elif key != "metadata":
+            found[key] = value
+    return found

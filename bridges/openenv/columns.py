@@ -170,7 +170,7 @@ def _action_part(key: str, schema: Schema, *, needed: bool) -> _Part:
         return _Part(spaces.Discrete(len(values)), "choice", values, needed)
     whole = kind == "integer" and isinstance(low, int) and isinstance(high, int)
     if whole and 0 <= high - low < _MOST_CHOICES:
-        leaf = spaces.Discrete(high - low + 1, start=low)
+        leaf: spaces.Space[Any] = spaces.Discrete(high - low + 1, start=low)
         return _Part(leaf, "choice", tuple(range(low, high + 1)), needed)
     if needed and (box := _box(schema)) is not None:
         return _Part(box, "array" if box.shape else "number")
@@ -249,7 +249,7 @@ def _picture(value: Any) -> Array | None:
 
 def picture_of(file: bytes) -> Array | None:
     """Returns the pixels of a picture file: ``(H, W)``, or ``(H, W, 3 or 4)`` in RGB; or None."""
-    image = cv2.imdecode(np.frombuffer(file, np.uint8), cv2.IMREAD_UNCHANGED)
+    image: Array | None = cv2.imdecode(np.frombuffer(file, np.uint8), cv2.IMREAD_UNCHANGED)
     if image is None or image.dtype != np.uint8:
         return None
     if image.ndim == 3:

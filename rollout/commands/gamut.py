@@ -87,6 +87,10 @@ COMMANDS: Mapping[str, Command] = {
         "Serves games to clients of OpenEnv: reset and step through a socket.",
         *("rollout.interop.serving:serve", "rollout.interop.serving:ServeConfig"),
     ),
+    "mcp": Command(
+        "Serves games to MCP clients: reset, act, observe and legal_actions as tools.",
+        *("rollout.interop.mcp:mcp", "rollout.interop.mcp:McpConfig"),
+    ),
     "watch": Command(
         "Shows the progress of a running or finished job.", "rollout.commands.watch:main"
     ),
