@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
-from bridges.openenv.client import SEED, TASK, OpenenvSession, Server
+from bridges.openenv.client import INDEX, SEED, SPLIT, TASK, OpenenvSession, Server
 from bridges.openenv.columns import Shape, shape_of
 from bridges.openenv.instance import SIGNALS, ServedInstance, Session
 from rollout.api import (
@@ -153,10 +153,10 @@ def with_tools(goal: str, tools: Sequence[Mapping[str, Any]]) -> str:
 
 
 @dataclass(frozen=True)
-class OpenenvBridge:
+class OpenenvBridge(ServedBridge):
     """Hosts an OpenEnv server as a game: the protocol of openenv 0.10.0.
 
-    The state is a task of the server, ``SPLIT/INDEX``, if it has tasks, else a seed. Numbers,
+    The state is a task of the server by split and index, if it has tasks, else a seed. Numbers,
     arrays of fixed shape and pictures of an observation are columns, other fields columns of text
     or JSON; the signal ``reward`` is the server's. The server is asked once, before launch.
     """
@@ -181,8 +181,9 @@ class OpenenvBridge:
                 "command and {port} in url belong together, e.g. url=http://127.0.0.1:{port} with "
                 f"command=[python, -m, my.app, '{{port}}'], got url={self.url!r}"
             )
-        whole = isinstance(self.schema, Mapping) and not {*self.schema} - {"action", "observation"}
-        if not whole or not all(isinstance(each, Mapping) for each in self.schema.values()):
+        schema: Any = self.schema
+        whole = isinstance(schema, Mapping) and not {*schema} - {"action", "observation"}
+        if not whole or not all(isinstance(each, Mapping) for each in schema.values()):
             raise ConfigError(
                 "schema must be {action: {FIELD: JSON schema}, observation: {...}}, got "
                 f"{self.schema}"
@@ -250,10 +251,14 @@ class OpenenvBridge:
     def _space(self, tasks: Mapping[str, int]) -> StateSpace:
         if not tasks:
             return seed_space(self.seeds)
+        if len(tasks) == 1:
+            [(split, count)] = tasks.items()
+            doc = "number of the server's task in its split"
+            return StateSpace((Factor(SPLIT, (split,)), Factor(INDEX, range(count), doc=doc)))
         if sum(tasks.values()) > _MOST_TASKS:
             raise ConfigError(
-                f"the server has {sum(tasks.values())} tasks, more than {_MOST_TASKS}; name some "
-                f"of its splits in bridge.splits: {', '.join(tasks)}"
+                f"the server has {sum(tasks.values())} tasks, more than {_MOST_TASKS} in "
+                f"several splits; name one in bridge.splits: {', '.join(tasks)}"
             )
         names = [f"{split}/{number}" for split, count in tasks.items() for number in range(count)]
         return StateSpace((Factor(TASK, names, doc="split and index of the server's task"),))

@@ -32,8 +32,8 @@ from rollout.errors import (
 if TYPE_CHECKING:
     from websockets.sync.client import ClientConnection
 
-SEED, TASK = "seed", "task"
-"""Factors of the states: the seed of a reset, or ``SPLIT/INDEX`` of a task."""
+SEED, SPLIT, INDEX, TASK = "seed", "split", "index", "task"
+"""Factors of the states: the seed of a reset; split and index of a task, or ``SPLIT/INDEX``."""
 
 _LARGEST = 2**26  # bytes of a message
 _PAUSE_S = 0.1  # between two attempts to reach a server
@@ -201,7 +201,7 @@ class OpenenvSession:
         self._lost: tuple[type[Exception], ...] = (WebSocketException, OSError)
         parts = urlsplit(self.server.url)
         scheme = "wss" if parts.scheme == "https" else "ws"
-        pause = threading.Event()
+        pause, refused = threading.Event(), ""
         while True:
             with contextlib.ExitStack() as stack:
                 try:
@@ -218,9 +218,8 @@ class OpenenvSession:
                     )
                     refused = self._refusal(socket, deadline)
                 except (*self._lost, GameError) as error:
-                    raise GameStartError(
-                        f"{self.server.url}/ws cannot be used: {error}{self.server.why()}"
-                    ) from error
+                    why = refused or f"{error}{self.server.why()}"
+                    raise GameStartError(f"{self.server.url} opens no session: {why}") from error
                 if not refused:
                     self._stack.push(stack.pop_all())
                     return socket
@@ -263,9 +262,10 @@ class OpenenvSession:
         """Begins an episode: the task of the state, and a seed."""
         values = start.state.values
         data: dict[str, Any] = {"seed": values.get(SEED, start.seed)}
-        if TASK in values:
-            split, _, index = str(values[TASK]).rpartition("/")
-            data |= {"seed": start.seed % 2**31, "split": split, "index": int(index)}
+        if SEED not in values:
+            split, _, index = str(values.get(TASK, "")).rpartition("/")
+            task = {SPLIT: values.get(SPLIT, split), INDEX: int(values.get(INDEX, index))}
+            data = {SEED: start.seed, **task}
         return self._reply("reset", data, timeout_s)
 
     def step(self, action: Mapping[str, Any], *, timeout_s: float) -> Reply:

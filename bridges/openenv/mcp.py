@@ -195,7 +195,8 @@ class McpSession:
     ) -> T:
         pending = self._portal.start_task_soon(call, *given)
         try:
-            return pending.result(timeout_s)
+            found: T = pending.result(timeout_s)
+            return found
         except concurrent.futures.TimeoutError:
             pending.cancel()
             raise

@@ -6,7 +6,7 @@ import base64
 import contextlib
 import math
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from rollout.cli import Session
@@ -197,8 +197,14 @@ class McpGames:
         from starlette.middleware import Middleware  # noqa: PLC0415 - an extra
 
         app = self.server().streamable_http_app(streamable_http_path=PATH, json_response=True)
-        app.user_middleware.append(Middleware(_WithSessions))
+        app.user_middleware.append(Middleware(_WithSessions, left=self._left))
         return app
+
+    def _left(self, session: str) -> None:
+        """Gives back the game of a session that its client has ended."""
+        held = self._held.pop(session, None)
+        if held is not None:
+            held[0].close()
 
 
 class _UnknownError(Exception):
@@ -206,19 +212,26 @@ class _UnknownError(Exception):
 
 
 class _WithSessions:
-    """Refuses requests of protocol versions without sessions, in which no game can be kept."""
+    """Refuses requests of protocol versions without sessions, in which no game can be kept.
 
-    def __init__(self, app: Any) -> None:
-        self._app = app
+    Args:
+        app: what serves the others.
+        left: called with the session that a client has ended.
+    """
+
+    def __init__(self, app: Any, left: Callable[[str], None]) -> None:
+        self._app, self._left = app, left
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serves a request or refuses it."""
         from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS  # noqa: PLC0415 - an extra
         from starlette.responses import PlainTextResponse  # noqa: PLC0415
 
-        version = dict(scope.get("headers", ())).get(_VERSION)
-        if version is None or version.decode("latin-1") in HANDSHAKE_PROTOCOL_VERSIONS:
+        sent = {name: value.decode("latin-1") for name, value in scope.get("headers", ())}
+        if sent.get(_VERSION, HANDSHAKE_PROTOCOL_VERSIONS[0]) in HANDSHAKE_PROTOCOL_VERSIONS:
             await self._app(scope, receive, send)
+            if scope.get("method") == "DELETE":
+                self._left(sent.get(_SESSION.encode(), ""))
             return
         known = ", ".join(HANDSHAKE_PROTOCOL_VERSIONS)
         refused = PlainTextResponse(f"expected a protocol version with sessions: {known}", 400)
