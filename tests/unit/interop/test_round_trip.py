@@ -85,7 +85,8 @@ def test_a_served_game_is_that_of_its_games(serve, tmp_path):
                 while not moment.done:
                     seen = moment.observations["image"]
                     assert np.array_equal(frame.observations[picture][0], seen)
-                    assert not (frame.game_over[0] or frame.game_truncated[0])
+                    assert not frame.game_over[0]
+                    assert not frame.game_truncated[0]
                     move = (seed + moment.step) % 5
                     frame = instance.step({action: np.array([move])}, timeout_s=20)
                     moment = game.step(move)
