@@ -19,7 +19,7 @@ import urllib3
 
 from bridges.openenv.instance import Reply, left
 from rollout.api import Start
-from rollout.api.child_process import ChildProcess
+from rollout.api.child_process import REAP_S, ChildProcess
 from rollout.errors import (
     ConfigError,
     GameCrashed,
@@ -119,7 +119,7 @@ class Server:
         """Returns how a server of ours ended, and its last output, for an error."""
         if self._child is None:
             return ""
-        how = self._child.ended()
+        how = self._child.ended(time.monotonic() + REAP_S)
         said = self._child.last_output(_SHOWN)
         return (f"; its server ended, {how}" if how else "") + (
             f"; its last output: {said}" if said else ""
