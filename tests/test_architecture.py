@@ -128,7 +128,7 @@ SHARED_FIELDS = {
     },
     "a line of a journal is flat": {"Entry", "Usage"},
     "a person and a client play a game that is named as in every job": {
-        *("PlayConfig", "ServeConfig"),
+        *("McpConfig", "PlayConfig", "ServeConfig"),
     },
     "what a client sees of a step is a row of a fragment": {"Fragment", "Moment", "Played"},
     "who asks a model names it, how, and its limits": {"JudgeConfig", "ModelOptions"},

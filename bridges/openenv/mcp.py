@@ -17,6 +17,7 @@ from bridges.openenv.columns import shape_of
 from bridges.openenv.instance import Reply
 from rollout.api import Start, option
 from rollout.errors import ConfigError, GameCrashed, GameStartError, GameTimeout, missing_extra
+from rollout.files import open_file
 
 if TYPE_CHECKING:
     import mcp_types
@@ -185,10 +186,11 @@ class McpSession:
         return self._bridge.url or " ".join(self._bridge.command)
 
     def _why(self) -> str:
-        with contextlib.suppress(OSError):
-            said = self._log.read_text(errors="replace").strip()[-_SHOWN:]
-            return f"; its last output: {said}" if said else ""
-        return ""
+        said = ""
+        with contextlib.suppress(OSError), open_file(self._log) as log:
+            log.seek(max(0, os.fstat(log.fileno()).st_size - 4 * _SHOWN))
+            said = log.read().decode(errors="replace").strip()[-_SHOWN:]
+        return f"; its last output: {said}" if said else ""
 
     def _wait(
         self, call: Callable[..., Coroutine[Any, Any, T]], timeout_s: float, *given: Any
