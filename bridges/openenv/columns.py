@@ -47,6 +47,9 @@ class Shape:
     """How the observations and actions of a server become columns.
 
     Attributes:
+        seen: fields of an observation that have a column.
+        chosen: fields of an action that have a column.
+        fixed: fields of an action that are always the same.
         observations: space of the observations.
         actions: space of the actions.
         labels: names of the values of choices.

@@ -93,7 +93,10 @@ class ServedInstance:
         return self._frame
 
     def _framed(self, reply: Reply, seen: Columns, reward: float, tick: int) -> Frame:
-        told = {"error": reply.error, TEXT: reply.error} if reply.error else {}
+        told = {}
+        if reply.error:
+            again = [str(text) for text in seen.get(TEXT, ())]  # hidden by the text of the details
+            told = {"error": reply.error, TEXT: "\n".join([reply.error, *again])}
         return Frame(
             seen,
             {"reward": np.array([reward], np.float32)},

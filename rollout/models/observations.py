@@ -25,14 +25,16 @@ def observation_values(
 ) -> dict[str, Any]:
     """Returns the variables of templates that describe an observation: text and observation."""
     texts, small = [str(details[TEXT])] if details.get(TEXT) else [], {}
-    for key, leaf in spec.observation_space.spaces.items():
+    leaves = spec.observation_space.spaces
+    several = sum(isinstance(leaf, spaces.Text) for leaf in leaves.values()) > 1
+    for key, leaf in leaves.items():
         if key.startswith(PRIVILEGED):
             continue
         value = observations[key][row]
         if isinstance(leaf, spaces.Text):
             small[key] = str(value)
-            if not texts or key != TEXT:
-                texts.append(str(value))
+            if key != TEXT or not details.get(TEXT):
+                texts.append(f"{key}: {value}" if several and key != TEXT else str(value))
         elif np.size(value) <= _SMALL:
             small[key] = np.asarray(value).tolist()
     return {"text": "\n".join(texts), "observation": small}

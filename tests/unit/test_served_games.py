@@ -4,6 +4,7 @@ import base64
 import json
 import threading
 from contextlib import contextmanager
+from types import SimpleNamespace
 
 import cv2
 import numpy as np
@@ -18,6 +19,7 @@ from bridges.openenv.instance import ServedInstance
 from rollout.api import Start, StateSpace
 from rollout.api.state import Factor
 from rollout.errors import ConfigError, GameCrashed, GameStartError, GameTimeout, OutOfTurnError
+from rollout.models.observations import observation_values
 
 ACTION = {
     "$defs": {"Way": {"enum": ["up", "down"], "type": "string"}},
@@ -112,6 +114,14 @@ def test_observations_become_columns_without_loss():
     assert seen["later"][0] == ""
     assert shape.write({**FIRST, "later": 5})["later"][0] == "5"
     assert "done" not in shape.observations.spaces
+
+
+def test_models_see_the_names_of_several_texts():
+    shape = shape_of(ACTION, SEEN, FIRST)
+    spec = SimpleNamespace(observation_space=shape.observations)
+    text = observation_values(spec, shape.write(FIRST), 0, {})["text"].splitlines()
+    assert "legal: [0, 2]" in text
+    assert "hello" in text  # the column `text` is the text itself
 
 
 @pytest.mark.parametrize(
