@@ -100,6 +100,7 @@ class EvaluateConfig(FleetConfig, ScoringConfig):
     may_change: ClassVar[tuple[str, ...]] = (
         *FleetConfig.may_change,
         *("metric", "groups", "baseline", "confidence", "videos", "video", "published"),
+        "record",
         *(f"players.*.{name}" for name in OF_MODELS),
     )
     may_grow: ClassVar[tuple[str, ...]] = ("episodes_per_state",)
@@ -138,6 +139,11 @@ class EvaluateConfig(FleetConfig, ScoringConfig):
         "",
         "Published results that the report shows beside these: their name, or path of a .yaml "
         "file; empty for none.",
+    )
+    record: bool | None = key(
+        None,
+        "Whether to record the steps of all episodes as a dataset, which report.html shows; null "
+        "for yes if a player calls models.",
     )
     videos: int = key(
         0,

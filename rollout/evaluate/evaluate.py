@@ -16,21 +16,33 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from rollout.api import Bridge, PolicyRecipe, StateSet, Task, calls_of, trials_of
+from rollout.api import (
+    CALLS,
+    CALLS_SPEC,
+    Bridge,
+    PolicyRecipe,
+    StateSet,
+    Task,
+    calls_of,
+    trials_of,
+)
 from rollout.api.sets import ALL
 from rollout.api.subsets import CHOSEN
 from rollout.cli import Session
 from rollout.config import resolved
+from rollout.data import Manifest, describe_dataset
 from rollout.data.tables import write_table
-from rollout.errors import ConfigError, RunDirectoryError, named
+from rollout.errors import ConfigError, InputError, RunDirectoryError, named
 from rollout.estimate import Estimate
 from rollout.evaluate.config import EvaluateConfig
 from rollout.evaluate.findings import Findings, write_report
 from rollout.evaluate.journal import Journal, note_opening, openings
 from rollout.evaluate.legs import TEST, Leg, Legs
 from rollout.evaluate.notes import notes_sections
+from rollout.evaluate.page import PAGE, TABLE, EvaluationPages
 from rollout.evaluate.playing import legs_plan, play_board
 from rollout.evaluate.published import Published, load_published
+from rollout.evaluate.recording import Recording
 from rollout.evaluate.scoreboard import COLUMN_DOCS, Scoreboard, check_metric
 from rollout.evaluate.videos import EpisodeVideo, best_and_worst, record, video_bridge
 from rollout.files import parse_json, read_document, write_atomically
@@ -43,13 +55,13 @@ from rollout.observe.metrics import Media, Video
 from rollout.observe.metrics import Table as ShownTable
 from rollout.observe.progress import share
 from rollout.observe.run_files import SUMMARY
-from rollout.run_directory import RunDirectory, as_begun
+from rollout.run_directory import RunDirectory, as_begun, versions
 from rollout.tally import Tally
 from rollout.tasks import bridge_and_task
 
 log = logging.getLogger(__name__)
 
-TABLE, REPORT, PLAYERS = "episodes.parquet", "report.md", "players.json"
+REPORT, PLAYERS = "report.md", "players.json"
 
 _MOST_EPISODES = 10_000_000  # results are kept in memory, about 500 bytes each
 _MOST_LISTED = 100  # losses in the summary; losses.jsonl lists all of them
@@ -65,6 +77,7 @@ class EvaluationPlan:
         task: the task.
         legs: the legs to play.
         versions: the version of each player's weights.
+        calls: whether a player calls models.
         published: the published results that the report shows; None for none.
         video_bridge: the game with an image observation; None without videos.
     """
@@ -74,6 +87,7 @@ class EvaluationPlan:
     task: Task
     legs: Legs
     versions: Mapping[str, int]
+    calls: bool
     published: Published | None
     video_bridge: Bridge | None
 
@@ -88,7 +102,7 @@ class EvaluationPlan:
         check_metric(config.metric, task)
         published = _published(config, bridge.spec.tasks)
         sets = _sets(config, task)
-        recipes, versions = _players(config, bridge, task)
+        recipes, versions, has_calls = _players(config, bridge, task)
         for recipe in recipes.values():
             check_inference(recipe, config.inference)
             if trials_of(recipe) and config.episodes_per_state == 1:
@@ -107,7 +121,26 @@ class EvaluationPlan:
         if config.videos:
             recorded = video_bridge(config.video, "video", bridge_config, bridge, task)
         played = Legs(tuple(legs), task.state_space, config.seed)
-        return cls(config, bridge, task, played, versions, published, recorded)
+        return cls(config, bridge, task, played, versions, has_calls, published, recorded)
+
+    def recorded(self, run: str) -> Manifest | None:
+        """Returns the description of the dataset of a run; None if it does not record its steps."""
+        c = self.config
+        if not (self.calls if c.record is None else c.record):
+            return None
+        return describe_dataset(
+            self.bridge.spec,
+            self.task,
+            bridge=c.bridge.name,
+            bridge_options=c.bridge.options,
+            policy=", ".join(c.players),
+            policy_options={name: resolved(player) for name, player in c.players.items()},
+            extras={CALLS: CALLS_SPEC} if self.calls else {},
+            codec="raw",
+            details=True,
+            code_version=str(versions()["gamut"]),
+            run=run,
+        )
 
     @property
     def divisions(self) -> dict[str, list[str]]:
@@ -158,14 +191,18 @@ def _published(config: EvaluateConfig, tasks: Path | None) -> Published | None:
 
 def _players(
     config: EvaluateConfig, bridge: Bridge, task: Task
-) -> tuple[dict[str, PolicyRecipe], dict[str, int]]:
-    """Returns recipes and versions by player; each is built once, so that a bad one is refused."""
-    recipes, versions = {}, {}
+) -> tuple[dict[str, PolicyRecipe], dict[str, int], bool]:
+    """Returns recipes and versions by player, and whether any calls models.
+
+    Each is built once, so that a bad one is refused.
+    """
+    recipes, versions, has_calls = {}, {}, False
     for name, chosen in config.players.items():
         with named(f"players.{name}"):
             recipes[name] = chosen.build()
-            versions[name] = recipes[name].build(bridge.spec, task, seed=config.seed).version
-    return recipes, versions
+            built = recipes[name].build(bridge.spec, task, seed=config.seed)
+            versions[name], has_calls = built.version, has_calls or CALLS in built.extras
+    return recipes, versions, has_calls
 
 
 def protocol(plan: EvaluationPlan) -> dict[str, Any]:
@@ -217,10 +254,14 @@ def evaluate(config: EvaluateConfig, session: Session) -> str | None:
         journal = job.stack.enter_context(Journal(job.run.path))
         only = None if session.estimate is None else plan.legs.offsets
         board = Scoreboard(plan.legs, plan.task, journal, only=only)
+        recording = None
+        left = len(board.finished) < plan.legs.episodes
+        if left and (manifest := plan.recorded(job.run.run_id)):
+            recording = job.stack.enter_context(Recording(job.run.dataset, manifest))
         digests = {leg.set_name: leg.states.digest for leg in plan.legs.legs}
         job.lineage.add("used", *{leg.player: leg.recipe for leg in plan.legs.legs}.values())
         job.report(mirrored={"set_digests": digests})
-        evaluation = _Evaluation(plan, job, board, session.estimate)
+        evaluation = _Evaluation(plan, job, board, recording, session.estimate)
         return job.finish(evaluation.play, evaluation.conclude)
 
 
@@ -249,9 +290,15 @@ class _Evaluation:
     """One session of an evaluation: its loop and its results."""
 
     def __init__(
-        self, plan: EvaluationPlan, job: Job, board: Scoreboard, estimate: Estimate | None
+        self,
+        plan: EvaluationPlan,
+        job: Job,
+        board: Scoreboard,
+        recording: Recording | None,
+        estimate: Estimate | None,
     ) -> None:
         self._plan, self._job, self._board, self._estimate = plan, job, board, estimate
+        self._recording = recording
         done = len(board.finished)
         tally = Tally(env_steps=board.env_steps, episodes=done)
         self._monitor = Monitor(job, tally, lambda: share((tally.episodes, plan.legs.episodes)))
@@ -297,6 +344,7 @@ class _Evaluation:
                     play_board(
                         self._board,
                         fleet,
+                        record=self._recording.append if self._recording else lambda _: None,
                         watch=self._monitor.observe,
                         stopping=lambda: stop.requested,
                     )
@@ -365,10 +413,22 @@ class _Evaluation:
             **self._monitor.decided,
         )
         write_atomically(run.path / REPORT, write_report(summary))
-        log.info("the scores are in %s", run.path / REPORT)
+        self._write_page()
+        log.info("the scores are in %s and %s", run.path / REPORT, PAGE)
         self._job.lineage.add("made", Results(run.path, (SUMMARY, REPORT, TABLE)))
         self._show(findings, ShownTable(path))
         return self._state()
+
+    def _write_page(self) -> None:
+        """Writes the page; what keeps it from that is logged, since the results are there."""
+        if self._recording is not None:
+            self._recording.close()
+        run = self._job.run.path
+        try:
+            with EvaluationPages.read(run) as pages:
+                pages.write(run / PAGE)
+        except (InputError, OSError) as error:
+            log.warning("%s was not written: %s", run / PAGE, error)
 
     def _results(self) -> dict[str, Any]:
         board = self._board

@@ -238,7 +238,7 @@ def write_report(summary: Mapping[str, Any]) -> str:
         "Models, over their training seeds": (_GROUP, found["groups"]),
         "Generalization gap: train minus test": (_GAP, found["gaps"]),
         "Episodes that were given up": (_GIVEN_UP, results["given_up"]),
-        "Calls of models": (_CALLS, [_calls_row(leg) for leg in found["legs"] if leg["usage"]]),
+        "Calls of models": (_CALLS, [calls_row(leg) for leg in found["legs"] if leg["usage"]]),
         "Films": (_VIDEO, [{**each, **_video_row(each)} for each in summary["films"]]),
     }
     pairs = found["differences"]
@@ -246,7 +246,7 @@ def write_report(summary: Mapping[str, Any]) -> str:
         "evaluation",
         protocol=summary["protocol"],
         results=results,
-        actions=[_ACTIONS[kind] for kind in dict.fromkeys(leg["actions"] for leg in found["legs"])],
+        actions=actions_told(found["legs"]),
         legs=_table(_LEG, [{**leg, **_leg_row(leg)} for leg in found["legs"]]),
         tables={title: _table(columns, rows) for title, (columns, rows) in tables.items() if rows},
         pairs=pairs_section(pairs, summary["protocol"]["metric"]) if pairs else "",
@@ -272,6 +272,11 @@ _CALLS = (
 _VIDEO = ("leg", "rank", "state", "score", "filmed")
 
 
+def actions_told(legs: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Returns what the ways of choosing actions of some legs are, for readers."""
+    return [_ACTIONS[kind] for kind in dict.fromkeys(leg["actions"] for leg in legs)]
+
+
 def _leg_row(leg: Mapping[str, Any]) -> dict[str, str]:
     return {
         "states": f"{leg['states']} x {leg['repeats']}",
@@ -279,7 +284,8 @@ def _leg_row(leg: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
-def _calls_row(leg: Mapping[str, Any]) -> dict[str, Any]:
+def calls_row(leg: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the cells about the calls of models of a leg that has any, by column."""
     used = leg["usage"]
     units = ("step", "episode", "success")
     known = "" if not used["unpriced"] else f", {used['unpriced']} calls without a price"
@@ -296,7 +302,7 @@ def _calls_row(leg: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _video_row(video: Mapping[str, Any]) -> dict[str, str]:
-    again = f"another run: {_text(video['replayed'])}"
+    again = f"another run: {cell_text(video['replayed'])}"
     return {
         "rank": f"[{video['rank']}](videos/{video['file']})",
         "filmed": "the same" if video["same"] else again,
@@ -304,10 +310,11 @@ def _video_row(video: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _table(columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> str:
-    return table(columns, [[_text(row[column]) for column in columns] for row in rows])
+    return table(columns, [[cell_text(row[column]) for column in columns] for row in rows])
 
 
-def _text(value: Any) -> str:
+def cell_text(value: Any) -> str:
+    """Returns a figure or an estimate as the text of a cell."""
     if isinstance(value, Mapping):
         return str(value["text"])
     if isinstance(value, float):

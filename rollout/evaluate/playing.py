@@ -3,6 +3,7 @@
 ::
 
     for fragment in fleet.play(board.schedule()):     # whichever is ready first
+        record(fragment)                              # the steps, if they are recorded
         board.add(fragment)                           # from here on, results are on disk
 """
 
@@ -25,6 +26,7 @@ def play_board(
     board: Scoreboard,
     fleet: Fleet,
     *,
+    record: Callable[[Fragment], object] = lambda _: None,
     watch: Callable[[Fragment], object] = lambda _: None,
     stopping: Callable[[], bool] = lambda: False,
 ) -> None:
@@ -33,6 +35,8 @@ def play_board(
     Args:
         board: records the scores.
         fleet: the hosts that play; it is not closed.
+        record: called with every fragment before its results are recorded: an episode that has a
+            result has its steps, too.
         watch: called with every fragment after its results are recorded.
         stopping: called after every fragment; true ends the loop.
 
@@ -50,6 +54,7 @@ def play_board(
 
     try:
         for fragment in fleet.play(board.schedule(take_news)):
+            record(fragment)
             board.add(fragment)
             take_news()
             watch(fragment)

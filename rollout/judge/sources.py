@@ -320,7 +320,11 @@ def open_source(path: str, options: FramesConfig, condition: str, most: int | No
     """
     folder = Path(path).expanduser()
     if is_address(path) or not folder.is_dir() or _is_dataset(folder):
-        return DatasetSource(Dataset(path), options, condition, most)
+        dataset = Dataset(path)
+        # An evaluation may have recorded steps without pictures, and videos.
+        if images_of(dataset) or is_address(path) or not (folder / "videos").is_dir():
+            return DatasetSource(dataset, options, condition, most)
+        dataset.close()
     runs = sorted(found.parent.parent for found in folder.rglob(f"dataset/{_DATASET}"))
     if runs:
         named = {run.relative_to(folder).as_posix(): run for run in runs}

@@ -4,18 +4,25 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
 import math
+import os
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from urllib.parse import quote
 
-from rollout.api import Outcome
-from rollout.data.expressions import judge_scores, judge_table
+from rollout.data.expressions import judge_table
 from rollout.data.reader import Dataset
-from rollout.data.refs import EpisodeRef, part_of_set
+from rollout.data.refs import EpisodeRef
+from rollout.data.view.listing import (
+    Listing,
+    Video,
+    as_json,
+    dataset_listing,
+    finite,
+    key_of,
+)
 from rollout.data.view.steps import Data, pictures_data, steps_data
 from rollout.errors import DatasetError
 from rollout.files import read_document, replacing
@@ -48,17 +55,6 @@ class Written:
     nbytes: int
 
 
-def listed_episodes(dataset: Dataset, condition: str = "") -> list[EpisodeRef]:
-    """Returns the episodes of the table: results, lost and unfinished ones, by their numbers.
-
-    Args:
-        dataset: the dataset.
-        condition: a filter, see ``EpisodeFilter``.
-    """
-    refs = dataset.episodes(include_lost=True, filter=condition) + dataset.unfinished(condition)
-    return sorted(refs, key=lambda ref: (ref.episode, ref.attempt))
-
-
 def write_page(
     dataset: Dataset,
     out: Path,
@@ -68,14 +64,13 @@ def write_page(
     judges: Sequence[str] = (),
     most_bytes: int = MOST_BYTES,
 ) -> Written:
-    """Writes a page that needs no other file, and returns what it has.
+    """Writes a page of a dataset that needs no other file, and returns what it has.
 
     Args:
         dataset: the dataset.
         out: the file.
         refs: episodes of its table.
-        chosen: those whose steps it has; frames are left out if there is no room for all. By
-            default as many of ``refs``, from the first, as there is room for.
+        chosen: as of ``write_listing``.
         judges: runs of ``gamut judge``, each a column of mean scores; the verdicts are at the end
             of the transcripts.
         most_bytes: bound of its size.
@@ -83,15 +78,50 @@ def write_page(
     Raises:
         DatasetError: even without pictures there is no room for the table or for a chosen episode.
     """
-    summary = _summary(dataset, refs, judges, served=False)
-    room = most_bytes - len(summary) - _SPARE
+    listing = dataset_listing(dataset, refs, judges)
+    return write_listing(
+        listing, out, dataset, refs, chosen=chosen, judges=judges, most_bytes=most_bytes
+    )
+
+
+def write_listing(
+    listing: Listing,
+    out: Path,
+    dataset: Dataset | None,
+    refs: Sequence[EpisodeRef],
+    *,
+    chosen: Sequence[EpisodeRef] | None = None,
+    judges: Sequence[str] = (),
+    most_bytes: int = MOST_BYTES,
+) -> Written:
+    """Writes a page as a file, and returns what it has.
+
+    Args:
+        listing: what it lists. Videos are in the page while they take at most half of it; the
+            others stay in their files, to which the page has relative links.
+        out: the file.
+        dataset: the steps; None if there are none.
+        refs: the episodes with steps, of which it has those there is room for, from the first.
+        chosen: those whose steps it has; frames are left out if there is no room for all.
+        judges: runs of ``gamut judge``; the verdicts are at the end of the transcripts.
+        most_bytes: bound of its size.
+
+    Raises:
+        DatasetError: even without pictures there is no room for the table or for a chosen episode.
+    """
+    summary = listing.summary()
+    head = len(summary) + len(listing.report)
+    room = most_bytes - head - _SPARE
     if room < 0:
         raise DatasetError(
-            f"a table of {len(refs)} episodes needs {len(summary) / 1e6:.1f} MB, and a page has at "
-            f"most {most_bytes / 1e6:g}; choose episodes by --filter"
+            f"a table of {len(listing.keys)} episodes needs {head / 1e6:.1f} MB, and a page has "
+            f"at most {most_bytes / 1e6:g}; choose episodes by --filter"
         )
+    videos = list(_placed(listing.videos, out.parent, room // 2))
+    room -= sum(len(video["data"]) for video in videos)
     verdicts, choose = _verdicts(judges), _first if chosen is None else _chosen
-    found = choose(dataset, refs if chosen is None else chosen, room, verdicts)
+    wanted = refs if chosen is None else chosen
+    found = iter(()) if dataset is None else choose(dataset, wanted, room, verdicts)
     shown, failed, left_out = 0, 0, 0
 
     def counted() -> Iterator[tuple[str, str]]:
@@ -100,27 +130,52 @@ def write_page(
             shown += 1
             failed += "failed" in data
             left_out += sum(column["left_out"] for column in data["pictures"])
-            yield _key(ref), _json(data)
+            yield key_of(ref), as_json(data)
 
     with replacing(out) as new, new.open("w", encoding="utf-8") as file:
-        file.writelines(_rendered(summary, counted(), served=False))
-    return Written(len(refs), shown, failed, left_out, out.stat().st_size)
+        file.writelines(_rendered(summary, counted(), listing.report, videos, served=False))
+    return Written(len(listing.keys), shown, failed, left_out, out.stat().st_size)
+
+
+def _placed(videos: Sequence[Video], folder: Path, room: int) -> Iterator[Data]:
+    """The videos as a page has them: in itself while there is room, else as links."""
+    for video in videos:
+        data = ""
+        if video.file.stat().st_size * 4 // 3 + 4 <= room:
+            data = f"data:video/mp4;base64,{base64.b64encode(video.file.read_bytes()).decode()}"
+            room -= len(data)
+        link = os.path.relpath(video.file, folder)
+        yield {"key": video.key, "caption": video.caption, "data": data, "link": link}
 
 
 def page(dataset: Dataset, refs: Sequence[EpisodeRef], judges: Sequence[str]) -> Iterator[str]:
     """Yields the text of a page that asks its server for the steps of an episode."""
-    return _rendered(_summary(dataset, refs, judges, served=True), (), served=True)
+    return served_page(dataset_listing(dataset, refs, judges), "live")
+
+
+def served_page(listing: Listing, served: str) -> Iterator[str]:
+    """Yields the text of a page whose server has the steps and the folder ``videos``.
+
+    Args:
+        listing: what it lists.
+        served: as of ``Listing.summary``.
+    """
+    videos = [
+        {"key": v.key, "caption": v.caption, "data": "", "link": f"videos/{quote(v.file.name)}"}
+        for v in listing.videos
+    ]
+    return _rendered(listing.summary(served=served), (), listing.report, videos, served=True)
 
 
 def served_summary(dataset: Dataset, refs: Sequence[EpisodeRef], judges: Sequence[str]) -> str:
     """Returns the table of episodes as JSON, for a page that is open while a run goes on."""
-    return _summary(dataset, refs, judges, served=True)
+    return dataset_listing(dataset, refs, judges).summary(served="live")
 
 
 def served_episode(dataset: Dataset, ref: EpisodeRef, judges: Sequence[str] = ()) -> str:
     """Returns the steps of an episode as JSON, with as many pictures as there is room for."""
     [(_, data)] = _chosen(dataset, [ref], MOST_BYTES, _verdicts(judges))
-    return _json(data)
+    return as_json(data)
 
 
 Verdicts = Mapping[int, Sequence[tuple[str, str]]]
@@ -158,82 +213,13 @@ def _episode(dataset: Dataset, ref: EpisodeRef, room: int, verdicts: Verdicts) -
     """An episode whose pictures fit with the rest, and the bytes it takes."""
     try:
         data: Data = steps_data(dataset, ref, verdicts.get(ref.episode, ()))
-        size = len(_json(data))
+        size = len(as_json(data))
         data["pictures"] = pictures_data(dataset, ref, max(0, room - size))
     except DatasetError as error:  # the other episodes are shown
         data = {"failed": str(error), "pictures": []}
-        size = len(_json(data))
+        size = len(as_json(data))
     files = sum(len(file) + 3 for column in data["pictures"] for file in column["files"])
     return data, size + files + sum(8 * len(column["at"]) for column in data["pictures"])
-
-
-def _summary(
-    dataset: Dataset, refs: Sequence[EpisodeRef], judges: Sequence[str], *, served: bool
-) -> str:
-    """The table of episodes and the description of the dataset."""
-    manifest, counts = dataset.manifest, dataset.counts
-    root = dataset.layout.root.resolve()
-    about = {
-        "name": f"{root.parent.name}/{root.name}",
-        "bridge": manifest.bridge,
-        "task": manifest.task["name"],
-        "goal": str(manifest.task.get("goal") or ""),
-        "policy": manifest.policy or "unnamed",
-        "created": manifest.created,
-        "run": manifest.run,
-        "steps": counts.steps,
-        "columns": [
-            [c.name, f"{c.dtype}{list(c.shape) if c.shape else ''}", str(c.codec), c.unit, c.doc]
-            for c in manifest.columns
-        ],
-    }
-    keys = [_key(ref) for ref in refs]
-    data = {"about": about, "served": served, "keys": keys, "table": _table(refs, judges)}
-    return _json(data)
-
-
-def _table(refs: Sequence[EpisodeRef], judges: Sequence[str]) -> list[Data]:
-    """Columns of the table: name, kind (number, digits or text) and values."""
-    columns: list[tuple[str, str, list[Any]]] = [
-        ("episode", "number", [r.episode for r in refs]),
-        ("attempt", "number", [r.attempt for r in refs]),
-        ("task", "text", [r.task for r in refs]),
-        ("split", "text", [part_of_set(r.state_set) for r in refs]),
-        ("state", "digits", [str(r.state) for r in refs]),
-        ("return", "number", [_finite(r.total_reward) for r in refs]),
-        ("progress", "number", [_finite(r.progress) for r in refs]),
-        ("length", "number", [r.length for r in refs]),
-        ("seconds", "number", [_finite(r.seconds) for r in refs]),
-        ("outcome", "text", [_outcome(r) for r in refs]),
-        ("end", "text", [str(r.end) for r in refs]),
-        ("policy", "text", [r.policy for r in refs]),
-        ("version", "number", [r.version_last for r in refs]),
-        *((name, "number", values) for name, values in _judged(refs, judges)),
-        ("seed", "digits", [str(r.seed) for r in refs]),
-        ("state set", "text", [r.state_set for r in refs]),
-        ("reason", "text", [": ".join(filter(None, (r.phase, r.reason))) for r in refs]),
-    ]
-    # Columns that say nothing here.
-    idle: Mapping[str, set[Any]] = {
-        "attempt": {0},
-        "progress": {None},
-        "reason": {""},
-        "version": {-1},
-    }
-    return [
-        {"name": name, "kind": kind, "values": values}
-        for name, kind, values in columns
-        if name not in idle or not {*values} <= idle[name]
-    ]
-
-
-def _judged(
-    refs: Sequence[EpisodeRef], judges: Sequence[str]
-) -> Iterator[tuple[str, list[float | None]]]:
-    for run in judges:
-        scores = judge_scores(run)
-        name = f"score {Path(run).resolve().name}"
-        yield name, [_finite(scores.get(ref.episode, math.nan)) for ref in refs]
 
 
 def _verdicts(judges: Sequence[str]) -> Verdicts:
@@ -246,40 +232,31 @@ def _verdicts(judges: Sequence[str]) -> Verdicts:
             *(table[each].tolist() if each in table else empty for each in names), strict=True
         ):
             about = f"{Path(run).resolve().name}, {name}"
-            result = f"{_finite(score):g}" if math.isfinite(score) else str(code or "no score")
+            result = f"{finite(score):g}" if math.isfinite(score) else str(code or "no score")
             found[episode].append((about, f"{result}\n{said}".strip()))
     return found
 
 
-def _outcome(ref: EpisodeRef) -> str:
-    if ref.outcome == Outcome.RUNNING:
-        return "undecided" if ref.end in ("terminated", "truncated") else ""
-    return ref.outcome.name.lower()
-
-
-def _finite(value: float) -> float | None:
-    return float(f"{value:.7g}") if math.isfinite(value) else None
-
-
-def _key(ref: EpisodeRef) -> str:
-    return f"{ref.episode}:{ref.attempt}"
-
-
-def _json(data: object) -> str:
-    """ASCII that neither ends a script element nor opens a comment in it."""
-    text = json.dumps(data, separators=(",", ":"), allow_nan=False)
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
-
-
-def _rendered(summary: str, episodes: Iterable[tuple[str, str]], *, served: bool) -> Iterator[str]:
+def _rendered(
+    summary: str,
+    episodes: Iterable[tuple[str, str]],
+    report: str,
+    videos: Sequence[Data],
+    *,
+    served: bool,
+) -> Iterator[str]:
     style = read_document(_PARTS / "page.css").decode()
     script = "\n".join(read_document(_PARTS / name).decode() for name in _SCRIPTS)
+    media = "'self'" if served else "data:"
+    policy = f"{content_policy(style, script, served=served)}; media-src {media}"
     values: Mapping[str, object] = {
-        "policy": content_policy(style, script, served=served),
+        "policy": policy,
         "style": style,
         "script": script,
         "summary": summary,
         "episodes": episodes,
+        "report": report,
+        "videos": videos,
     }
     return render_page("page", **values)
 

@@ -1,10 +1,11 @@
 // Puts the parts of the page together.
 
 const summary = JSON.parse(byId("summary").textContent);
-const { about, served } = summary;
+const { about, served } = summary; // served: live, done or not at all
 let { keys } = summary;
 const column = (name, n) => summary.table.find((each) => each.name === name)?.values[n];
 const blocks = new Map([...document.querySelectorAll("script.steps")].map((block) => [block.dataset.key, block]));
+const videos = [...document.querySelectorAll("script.video")];
 const plots = new Plots(byId("plots"));
 const words = new Words(byId("words"));
 const transcript = new Transcript(byId("transcript"), (step) => film.go(step));
@@ -16,16 +17,20 @@ let newest = "";
 function showHead() {
   document.title = `${about.task} – ${about.name}`;
   byId("title").textContent = `${about.task} in ${about.bridge}`;
+  byId("columns").hidden = !about.columns;
   byId("goal").textContent = about.goal;
   const ends = new Map();
   for (const end of summary.table.find(({ name }) => name === "end").values) ends.set(end, (ends.get(end) || 0) + 1);
   const facts = [
     ["episodes", [...ends].map(([end, count]) => `${count.toLocaleString("en")} ${end}`).join(", ") || "none"],
-    ["steps in all", about.steps.toLocaleString("en")], ["policy", about.policy], ["dataset", about.name], ["created", about.created], ["run", about.run],
+    ["steps in all", about.steps.toLocaleString("en")], ["policy", about.policy], [about.columns ? "dataset" : "evaluation", about.name], ["created", about.created], ["run", about.run],
   ];
   byId("facts").append(...facts.filter(([, value]) => value).map(([name, value]) => make("li", {}, `${name} `, make("b", {}, value))));
-  byId("columns").querySelector("tbody").append(...about.columns.map((each) => make("tr", {}, ...each.map((text) => make("td", {}, text)))));
+  byId("columns").querySelector("tbody").append(...(about.columns ?? []).map((each) => make("tr", {}, ...each.map((text) => make("td", {}, text)))));
 }
+
+const recorded = (n) => keys[n].includes(":");
+const present = (n) => (served ? recorded(n) : blocks.has(keys[n]));
 
 async function stepsOf(n) {
   const data = await recordedSteps(n);
@@ -35,7 +40,7 @@ async function stepsOf(n) {
 
 async function recordedSteps(n) {
   if (blocks.has(keys[n])) return JSON.parse(blocks.get(keys[n]).textContent);
-  if (!served) return null;
+  if (!served || !recorded(n)) return null;
   const reply = await fetch(`episode/${keys[n].replace(":", "/")}`);
   if (!reply.ok) throw new Error(await reply.text());
   return reply.json();
@@ -50,7 +55,8 @@ async function choose(n, frame = 0) {
   table.mark(n);
   byId("viewer").hidden = false;
   showBadges(n);
-  if (served && !again) {
+  if (!again) showVideos(n);
+  if (served && recorded(n) && !again) {
     byId("panes").hidden ||= !film.data; // those of the episode before stay until then
     byId("notes").replaceChildren(make("li", { className: "loading" }, "Loading the steps …"));
   }
@@ -76,9 +82,21 @@ async function choose(n, frame = 0) {
   film.seek(place);
 }
 
+// Videos of an episode: in this page, from its server, or in a file beside it.
+function showVideos(n) {
+  const mine = videos.filter(({ dataset }) => dataset.key === keys[n]);
+  byId("videos").replaceChildren(...mine.map((block) => {
+    const { caption, link } = block.dataset;
+    const src = block.textContent || (served ? link : "");
+    const shownAs = src ? make("video", { controls: true, loop: true, muted: true, preload: "metadata", src, ariaLabel: caption }) : make("a", { href: link }, link);
+    return make("figure", {}, shownAs, make("figcaption", {}, caption));
+  }));
+}
+
 function showBadges(n) {
   const attempt = column("attempt", n) ? `, attempt ${column("attempt", n)}` : "";
-  byId("which").textContent = `Episode ${column("episode", n)}${attempt}`;
+  const of = ["player", "set", "actions"].map((name) => column(name, n)).filter(Boolean).join(", ");
+  byId("which").textContent = `Episode ${column("episode", n)}${attempt}${of && `: ${of}`}`;
   const badges = ["outcome", "end"].filter((name) => column(name, n)).map((name) => make("span", { className: column(name, n) }, column(name, n)));
   byId("badges").replaceChildren(...badges, `return ${shown(column("return", n))}, ${plural(column("length", n), "step")}`);
   byId("previous").disabled = table.beside(-1) === undefined;
@@ -123,9 +141,12 @@ function notesOf(n, data, failed) {
   const notes = [];
   const end = column("end", n);
   if (end === "lost") notes.push(`Lost, so not a result. ${column("reason", n) || ""}`);
+  for (const name of ["failure", "did not hold"]) if (column(name, n)) notes.push(`${name}: ${column(name, n)}`);
   if (end === "unfinished") notes.push(`Not finished: it ${served ? "is being played" : "was being played when this page was made"}, or its run was interrupted.`);
   if (end === "damaged") notes.push("Damaged: steps are missing or repeated.");
-  if (data === null && !served && !failed) {
+  if (data === null && !recorded(n)) notes.push(about.absent);
+  else if (data === null && !failed && about.more) notes.push(about.more);
+  else if (data === null && !served && !failed) {
     notes.push(`This file does not have the steps of this episode. Make one that has: gamut dataset view DATASET --episodes ${column("episode", n)}`);
   }
   for (const { name, left_out: count } of data?.pictures || []) {
@@ -151,7 +172,7 @@ function showStep(frame) {
 }
 
 function onKey(event) {
-  if (event.ctrlKey || event.altKey || event.metaKey || event.target.matches("input[type=search], select")) return;
+  if (event.ctrlKey || event.altKey || event.metaKey || event.target.matches("input[type=search], select, video")) return;
   const moves = { ArrowLeft: film.frame - 1, ArrowRight: film.frame + 1, Home: 0, End: film.count - 1 };
   if (current === null) return;
   if (event.key in moves && !byId("panes").hidden) film.go(moves[event.key]);
@@ -163,11 +184,11 @@ function onKey(event) {
 }
 
 showHead();
-const table = new EpisodeTable(summary.table, keys, (n) => served || blocks.has(keys[n]), choose);
+const table = new EpisodeTable(summary.table, keys, present, choose);
 byId("previous").addEventListener("click", () => choose(table.beside(-1)));
 byId("next").addEventListener("click", () => choose(table.beside(1)));
 document.addEventListener("keydown", onKey);
-byId("live").hidden = !served;
+byId("live").hidden = served !== "live";
 byId("live").addEventListener("click", () => {
   byId("live").ariaPressed = String(byId("live").ariaPressed !== "true");
 });
@@ -177,6 +198,6 @@ matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
 });
 const [key, frame] = decodeURIComponent(location.hash.slice(1)).split("/");
 const linked = keys.indexOf(key);
-const first = linked >= 0 ? linked : keys.findIndex((each) => served || blocks.has(each));
+const first = linked >= 0 ? linked : keys.findIndex((_, n) => present(n) || videos.some(({ dataset }) => dataset.key === keys[n]));
 if (first >= 0) choose(first, Number(frame) || 0);
-if (served) setTimeout(refresh, 2000);
+if (served === "live") setTimeout(refresh, 2000);

@@ -20,7 +20,7 @@ from rollout.commands import dataset as script
 from rollout.commands import dataset_view
 from rollout.data import Dataset, DatasetWriter, Layout, describe_dataset
 from rollout.data.view import listed_episodes, page, served_episode, write_page
-from rollout.data.view.page import _json
+from rollout.data.view.listing import as_json
 from rollout.data.view.steps import _numbers
 from rollout.data.view.transcript import transcript
 from rollout.errors import DatasetError
@@ -291,7 +291,7 @@ def test_numbers_are_json_and_keep_their_digits():
     assert len(json.dumps(_numbers(np.float32([0.1])))) == len("[0.1]")
     assert _numbers(np.array([2**60, 1])) == [str(2**60), "1"]
     assert _numbers(np.array([True, False])) == [1, 0]
-    assert _json("<!--&>\ud800") == '"\\u003c!--\\u0026\\u003e\\ud800"'
+    assert as_json("<!--&>\ud800") == '"\\u003c!--\\u0026\\u003e\\ud800"'
 
 
 def test_the_command(tmp_path, capsys):
