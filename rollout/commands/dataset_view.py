@@ -34,7 +34,7 @@ def view(args: argparse.Namespace) -> int:
     with Dataset(args.dir) as dataset:
         refs = listed_episodes(dataset, args.filter)
         if args.serve:
-            return _serve(partial(_opened, args.dir, args.filter), args.judge)
+            return _serve(partial(opened_dataset, args.dir, args.filter), args.judge)
         out = args.out or dataset.layout.root.with_name(f"{dataset.layout.root.name}.html")
         if out.suffix != ".html":
             raise DatasetError(f"expected a file .html, got {out}")
@@ -69,7 +69,8 @@ def _chosen(
     return [ref for ref in refs if ref.episode in numbers]
 
 
-def _opened(path: Path, condition: str) -> tuple[Dataset, list[EpisodeRef]]:
+def opened_dataset(path: Path, condition: str) -> tuple[Dataset, list[EpisodeRef]]:
+    """Returns a dataset, opened now, and the episodes that meet a condition."""
     dataset = Dataset(path)
     return dataset, listed_episodes(dataset, condition)
 

@@ -102,6 +102,14 @@ COMMANDS: Mapping[str, Command] = {
         "Compares evaluations, or the validations of trainings, pair by pair.",
         "rollout.commands.compare:main",
     ),
+    "board": Command(
+        "Ranks evaluations of the same protocol, with intervals, comparisons and cost.",
+        "rollout.commands.board:main",
+    ),
+    "view": Command(
+        "Shows an evaluation, or recorded episodes, in a browser of this machine.",
+        "rollout.commands.view:main",
+    ),
     "submit": Command(
         "Submits a command to a Ray cluster as a job and follows its log.",
         "rollout.cluster.submit:run",

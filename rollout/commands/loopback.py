@@ -5,16 +5,19 @@ from __future__ import annotations
 import hmac
 import secrets
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any, ClassVar, TypeAlias
 
 from rollout.errors import InputError
+from rollout.files import open_file
 from rollout.signals import one_line, tell
 
 HOST = "127.0.0.1"
 _HOSTS = (HOST, "localhost")
 _IDLE_S = 30.0  # for which a connection may send nothing
+_PIECE = 1 << 20  # bytes of a file sent at once
 _MOST_BYTES = 100_000  # of what a page sends
 _SAFE = {
     "Cache-Control": "no-store",
@@ -26,6 +29,13 @@ _SAFE = {
 
 Answer: TypeAlias = tuple[str, Iterable[str | bytes]]
 """The type of a document, and its parts."""
+
+
+def pieces(file: Path) -> Iterator[bytes]:
+    """Yields the bytes of a file, for an ``Answer``."""
+    with open_file(file) as opened:
+        while piece := opened.read(_PIECE):
+            yield piece
 
 
 class LoopbackServer(ThreadingHTTPServer):

@@ -22,10 +22,10 @@ from contextlib import closing
 from pathlib import Path
 from urllib.parse import parse_qs
 
-from rollout.commands.loopback import Answer, LoopbackServer
+from rollout.commands.loopback import Answer, LoopbackServer, pieces
 from rollout.data.view.page import content_policy
 from rollout.errors import ConfigError, InputError
-from rollout.files import local_path, locked, open_file, read_document
+from rollout.files import local_path, locked, read_document
 from rollout.judge.config import FramesConfig
 from rollout.judge.criteria import Criteria, given_criteria, own_criteria
 from rollout.judge.people import People
@@ -38,7 +38,6 @@ from rollout.signals import Stopped, one_line, say, tell
 _PARTS = TEMPLATES.parent / "view"
 _SCRIPTS = ("parts.js", "rate.js")
 _STYLES = ("page.css", "rate.css")
-_PIECE = 1 << 20  # bytes of a video sent at once
 
 
 class RatingServer(LoopbackServer):
@@ -79,19 +78,13 @@ class RatingServer(LoopbackServer):
             return None
         with self._lock:
             file = self._source.video(clip, self._folder)
-        return "video/mp4", _pieces(file)
+        return "video/mp4", pieces(file)
 
     def receive(self, path: str, body: bytes) -> Answer | None:
         """Takes a rating."""
         if path != "rating":
             return None
         return "application/json", [json.dumps(self._people.rate(body))]
-
-
-def _pieces(file: Path) -> Iterator[bytes]:
-    with open_file(file) as video:
-        while piece := video.read(_PIECE):
-            yield piece
 
 
 def _page(people: People) -> Iterator[str]:

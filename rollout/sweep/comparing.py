@@ -44,6 +44,8 @@ class RecordedRun:
         sets: the digest of each set of states.
         models: the scores of each model, (seeds, states, episodes), by set and way of acting.
         states: the index of each state, by set.
+        folder: its run directory.
+        players: the players of each model, by its name; of a training none.
         notes: what a reader has to know, in sentences.
     """
 
@@ -53,6 +55,8 @@ class RecordedRun:
     sets: Mapping[str, str]
     models: Mapping[str, Mapping[Kind, NDArray[np.float64]]]
     states: Mapping[str, Sequence[str]]
+    folder: Path
+    players: Mapping[str, Sequence[str]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
 
@@ -63,6 +67,8 @@ class ComparedRuns:
     Attributes:
         metric: metric of the scores.
         task: the game and the task, in words.
+        runs: the runs.
+        models: the run of each model, and the name of the model in it.
         scores: a row for each model, set and way of acting, JSON-able.
         rows: the comparisons, as of ``rollout.evaluate.pairs.compare_all``, JSON-able.
         notes: what a reader has to know, in sentences.
@@ -70,6 +76,8 @@ class ComparedRuns:
 
     metric: str
     task: str
+    runs: Sequence[RecordedRun]
+    models: Mapping[str, tuple[RecordedRun, str]]
     scores: Sequence[Mapping[str, Any]]
     rows: Sequence[Mapping[str, Any]]
     notes: Sequence[str] = field(default_factory=tuple)
@@ -106,7 +114,8 @@ def compare_runs(folders: Sequence[Path], *, confidence: float = 0.95) -> Compar
     ]
     for other in runs[1:]:
         _require_same(runs[0], other)
-    models = _named_models(runs)
+    named = _named_models(runs)
+    models = {full: run.models[name] for full, (run, name) in named.items()}
     if len(models) < 2:
         raise ConfigError(
             f"{folders[0]} has one model, {next(iter(models))}, and nothing to compare it with; "
@@ -134,18 +143,18 @@ def compare_runs(folders: Sequence[Path], *, confidence: float = 0.95) -> Compar
         )
     task = f"{runs[0].protocol['bridge']} {runs[0].protocol['task']}".strip()
     found = plain_estimates(rows)
-    scores = list(_score_rows(models, intervals))
-    return ComparedRuns(metric, task, scores, found, notes)
+    scores = plain_estimates(list(_score_rows(models, intervals)))
+    return ComparedRuns(metric, task, runs, named, scores, found, notes)
 
 
-def _named_models(runs: Sequence[RecordedRun]) -> dict[str, Mapping[Kind, NDArray[np.float64]]]:
+def _named_models(runs: Sequence[RecordedRun]) -> dict[str, tuple[RecordedRun, str]]:
     """Returns the models of all runs, named after their run where it has but one."""
     found = {}
     for run in runs:
-        for name, scores in run.models.items():
+        for name in run.models:
             alone = len(run.models) == 1
             full = name if len(runs) == 1 else run.label if alone else f"{run.label}/{name}"
-            found[full] = scores
+            found[full] = run, name
     return found
 
 
@@ -191,6 +200,7 @@ def _score_rows(
                 "seeds": seeds,
                 "states": f"{states} x {repeats}",
                 "score": found.text(),
+                "estimate": found,
             }
 
 
@@ -296,6 +306,8 @@ def _evaluation(folder: Path, label: str) -> RecordedRun:
         {name: str(each["digest"]) for name, each in sets.items()},
         models,
         {name: each.tolist() for name, each in states.items()},
+        folder,
+        members,
         notes,
     )
 
@@ -348,5 +360,6 @@ def _training(run: NamedRun, label: str) -> RecordedRun:
         {_VALIDATION: str(about["state_set"]["digest"])},
         {label: {(_VALIDATION, about["actions"]): values}},
         {_VALIDATION: [f"state {i}" for i in range(size)]},
-        tuple(notes),
+        run.folder,
+        notes=tuple(notes),
     )

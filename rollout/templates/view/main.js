@@ -70,6 +70,7 @@ async function choose(n, frame = 0) {
   loaded = told(n);
   byId("notes").replaceChildren(...[...notesOf(n, data, failed), failed].filter(Boolean).map((text) => make("li", {}, text)));
   byId("panes").hidden = data === null;
+  byId("videos").hidden = data?.pictures.length > 0; // the film of the steps shows more
   if (data === null) return;
   const place = again ? (film.frame >= film.count - 1 ? Infinity : film.frame) : frame;
   plots.load(data, (step) => film.go(step));
