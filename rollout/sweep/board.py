@@ -187,7 +187,7 @@ def _row(
         if row["model"] in (pair["model"], pair["minus"])
         and (pair["set"], pair["actions"]) == (row["set"], row["actions"])
     )
-    interval = row["estimate"]["low"] is not None
+    interval = row["estimate"]["low"] != row["estimate"]["high"]  # both None, or alike: unknown
     seeds = f"states and {row['seeds']} training seeds"
     given_up = int((mine & ~ended).sum())
     attempts = int(rows["attempts"][mine].sum()) if "attempts" in rows else int(mine.sum())

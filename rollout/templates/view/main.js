@@ -141,7 +141,7 @@ function show(news) {
 function notesOf(n, data, failed) {
   const notes = [];
   const end = column("end", n);
-  if (end === "lost") notes.push(`Lost, so not a result. ${column("reason", n) || ""}`);
+  if (end === "lost") notes.push(`Lost, so not a result. ${column("reason", n) || column("last loss", n) || ""}`);
   for (const name of ["failure", "did not hold"]) if (column(name, n)) notes.push(`${name}: ${column(name, n)}`);
   if (end === "unfinished") notes.push(`Not finished: it ${served ? "is being played" : "was being played when this page was made"}, or its run was interrupted.`);
   if (end === "damaged") notes.push("Damaged: steps are missing or repeated.");
