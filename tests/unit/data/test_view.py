@@ -321,7 +321,9 @@ def test_the_command(tmp_path, capsys):
 @pytest.fixture
 def server(tmp_path):
     record(tmp_path / "d", Player(), 4)
-    with dataset_view.Server(partial(dataset_view._opened, tmp_path / "d", ""), []) as opened:
+    with dataset_view.Server(
+        partial(dataset_view.opened_dataset, tmp_path / "d", ""), []
+    ) as opened:
         thread = threading.Thread(target=opened.serve_forever, args=(0.02,))
         thread.start()
         yield opened
@@ -371,7 +373,7 @@ def test_a_name_that_leads_here_is_refused(server, host):
 def test_a_served_page_has_the_newest_episodes(tmp_path):
     player = Player(lost=False)
     writer = record(tmp_path / "d", player, 2, close=False)
-    opened = partial(dataset_view._opened, tmp_path / "d", "")
+    opened = partial(dataset_view.opened_dataset, tmp_path / "d", "")
     with dataset_view.Server(opened, []) as server:
 
         def keys():

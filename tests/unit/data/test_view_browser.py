@@ -140,7 +140,7 @@ def test_hostile_texts_are_shown_and_do_nothing(chromium, tmp_path, served):
       window.hit = () => { window.hits = (window.hits || 0) + 1; };
     """
     script = chromium.send("Page.addScriptToEvaluateOnNewDocument", source=watch)["identifier"]
-    server = dataset_view.Server(partial(dataset_view._opened, tmp_path / "d", ""), [])
+    server = dataset_view.Server(partial(dataset_view.opened_dataset, tmp_path / "d", ""), [])
     thread = threading.Thread(target=server.serve_forever, args=(0.02,))
     thread.start()
     try:
@@ -218,7 +218,7 @@ def test_the_transcript_is_stepped_through_by_keys_and_follows_a_run(chromium, t
         writer.append(fragment)
 
     play(7)
-    server = dataset_view.Server(partial(dataset_view._opened, tmp_path / "d", ""), [])
+    server = dataset_view.Server(partial(dataset_view.opened_dataset, tmp_path / "d", ""), [])
     thread = threading.Thread(target=server.serve_forever, args=(0.02,))
     thread.start()
     try:
