@@ -25,7 +25,7 @@ from rollout.data.view.listing import (
 )
 from rollout.data.view.steps import Data, pictures_data, steps_data
 from rollout.errors import DatasetError
-from rollout.files import read_document, replacing
+from rollout.files import open_file, read_document, replacing
 from rollout.reports import TEMPLATES, render_page
 
 MOST_BYTES = 64_000_000
@@ -142,7 +142,8 @@ def _placed(videos: Sequence[Video], folder: Path, room: int) -> Iterator[Data]:
     for video in videos:
         data = ""
         if video.file.stat().st_size * 4 // 3 + 4 <= room:
-            data = f"data:video/mp4;base64,{base64.b64encode(video.file.read_bytes()).decode()}"
+            with open_file(video.file) as file:
+                data = f"data:video/mp4;base64,{base64.b64encode(file.read(room)).decode()}"
             room -= len(data)
         link = os.path.relpath(video.file, folder)
         yield {"key": video.key, "caption": video.caption, "data": data, "link": link}

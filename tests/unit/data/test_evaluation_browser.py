@@ -86,6 +86,7 @@ def test_lost_episodes_are_found_and_told_and_steps_are_shown(chromium, runs):
     chromium.write("#filter", "terminated")
     chromium.run("document.querySelector('#rows .row').click()")
     chromium.until("document.querySelector('#place').textContent.startsWith('step 0')")
+    chromium.run("document.activeElement.blur()")
     chromium.key("ArrowRight")
     assert chromium.text("#place").startswith("step 1")
     assert chromium.text("#now").startswith("action")
