@@ -132,6 +132,7 @@ SHARED_FIELDS = {
     },
     "what a client sees of a step is a row of a fragment": {"Fragment", "Moment", "Played"},
     "who asks a model names it, how, and its limits": {"JudgeConfig", "ModelOptions"},
+    "what a function of a user is told is flat, and named as everywhere": {"Context", "Session"},
     "what is read from a screen is named as what it shows": {"BattleView", "Reading"},
     "a valley has what its content describes": {"Content", "World"},
 }

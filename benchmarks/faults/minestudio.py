@@ -57,7 +57,7 @@ def kills() -> dict[str, Any]:
             **{f"bridge.{picture}_width": 64 for picture in ("rgb", "render")},
             **{f"bridge.{picture}_height": 36 for picture in ("rgb", "render")},
             "policy.name": "callable",
-            "policy.target": f"{strikes.__name__}:striking",
+            "policy.function": f"{strikes.__name__}:striking",
             "instances": INSTANCES,
             "actors": 0,
             "episodes": EPISODES,

@@ -1,8 +1,8 @@
 """A scripted fighter: it turns to the nearest target and strikes.
 
 ``fight`` plays ``actions: compact`` with the seven actions of ``FIGHTS`` and the observation
-``bearings``, as the policy ``callable``: ``policy.target=bridges.mineflayer.fighter:fight``. It is
-a baseline for trained policies, and an expert for demonstrations in their action and observation
+``bearings``, as the policy ``callable``: ``policy.function=bridges.mineflayer.fighter:fight``. It
+is a baseline for trained policies, and an expert for demonstrations in their action and observation
 spaces. ``hunt`` does so by the keys and the mouse of ``actions: human``; it observes ``look`` too.
 """
 

@@ -13,9 +13,9 @@ from policies.companion.guard import violations_in
 from policies.companion.memory import Memory
 from policies.companion.observing import heard
 from policies.companion.schemas import Code, Name, Provenance, Record, Scope, Text
-from policies.vlm.composing import picture_digest
 from rollout.api import Call, Details, Task
 from rollout.models.client import Request
+from rollout.models.observations import picture_digest
 from rollout.models.sections import OptionGroup, RunLimits
 
 RESUME, NEW = 0, 1

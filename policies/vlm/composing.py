@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import hashlib
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -20,7 +19,7 @@ from rollout.errors import ConfigError
 from rollout.models.examples import ExampleEpisode, ExampleLibrary, TrainingExample
 from rollout.models.grammar import Grammar
 from rollout.models.legal import LegalActions
-from rollout.models.observations import MISSION, observation_values
+from rollout.models.observations import MISSION, observation_values, picture_digest
 
 MEMORY = "dialogue"
 
@@ -320,11 +319,6 @@ def _with_goal(message: Mapping[str, Any], digest: str) -> dict[str, Any]:
         {"type": "image", "digest": digest},
     ]
     return {**message, "content": [*shown, *parts]}
-
-
-def picture_digest(image: bytes) -> str:
-    """Returns the digest by which messages refer to the file of a picture."""
-    return hashlib.sha256(image).hexdigest()[:32]
 
 
 class EpisodeExampleBuilder:

@@ -19,6 +19,7 @@ from policies.vlm.composing import (
     new_dialogues,
 )
 from policies.vlm.conversing import Conversations, Model, sampling_fields, with_verdict
+from policies.vlm.fallback import Fallback
 from policies.vlm.options import VlmOptions
 from policies.vlm.pictures import observation_digest
 from policies.vlm.prompt import Prompt, load_prompt
@@ -93,7 +94,10 @@ class Vlm:
         self._composer = Composer(recipe, spec, task, prompt)
         self.calls = model.calls
         self._conversations = Conversations(model)
-        self._fallback = self._parse_fallback()
+        most = recipe.limits.unusable
+        self._fallback = Fallback(
+            recipe.fallback, most, self._composer.grammar, self._composer.legal, spec.name
+        )
 
     @property
     def version(self) -> int:
@@ -109,26 +113,6 @@ class Vlm:
         if not isinstance(self._model, LocalModel):
             raise ConfigError("a model at an endpoint takes no weights; name one in local.model")
         self._model.load(weights, version)
-
-    def _parse_fallback(self) -> Row | None:
-        """Returns the action after an unusable answer; None if it differs each time."""
-        wanted = self._recipe.fallback
-        if wanted in ("repeat", "random", "stop"):
-            return self._composer.grammar.noop
-        if wanted == "nothing":
-            if self._composer.grammar.noop is None:
-                raise ConfigError(
-                    f"fallback=nothing: {self._spec.name} has no action that does nothing; choose "
-                    f"repeat, random, stop, or an action"
-                )
-            return self._composer.grammar.noop
-        try:
-            return self._composer.grammar.parse(wanted)
-        except UnusableAnswerError as error:
-            raise ConfigError(
-                f"fallback={wanted!r}: expected nothing, repeat, random, stop or an action; "
-                f"{error.problem}"
-            ) from error
 
     def initial_memory(self, starts: Sequence[Start]) -> Columns:
         """Returns an empty dialogue for each episode."""
@@ -173,19 +157,20 @@ class Vlm:
     def _decide(self, given: _RowInput) -> _Conversation:
         """Returns the decision for a row; an idle row gets any valid action."""
         if not isinstance(given.dialogue, Dialogue):
-            row = self._fallback or self._composer.grammar.random(np.random.default_rng(0))
-            return _RowDecision(row, given.dialogue, [])
+            return _RowDecision(self._fallback.idle, given.dialogue, [])
         limits = self._recipe.limits
         dialogue: Dialogue = given.dialogue
         now = observation_digest(given.observations, given.row, given.details)
         same = dialogue.same + 1 if now == dialogue.seen else 0
         dialogue = replace(dialogue, seen=now, same=same)
+        why = ""
         if limits.stuck is not None and same >= limits.stuck:
             why = f"nothing changed for {same} steps (limits.stuck)"
-            return _RowDecision(self._fallback_action(dialogue, given), dialogue, [], why)
-        if limits.episode_calls is not None and dialogue.calls >= limits.episode_calls:
+        elif limits.episode_calls is not None and dialogue.calls >= limits.episode_calls:
             why = f"the episode has used its {limits.episode_calls} calls (limits.episode_calls)"
-            return _RowDecision(self._fallback_action(dialogue, given), dialogue, [], why)
+        if why:
+            row = self._fallback.action(dialogue, given.observations, given.row)
+            return _RowDecision(row, dialogue, [], why)
         return (yield from self._ask(replace(given, dialogue=dialogue)))
 
     def _ask(self, given: _RowInput) -> _Conversation:
@@ -225,12 +210,8 @@ class Vlm:
                 answer.row, self._composer.after_answer(after, composed, answer), calls
             )
         after = self._composer.after_failed_answer(after, composed, calls[-1].answer, problem)
-        most, stop = self._recipe.limits.unusable, ""
-        if self._recipe.fallback == "stop":
-            stop = f"an answer could not be used: {problem}"
-        elif most is not None and after.unusable >= most:
-            stop = f"{most} steps in a row without a usable answer (limits.unusable): {problem}"
-        return _RowDecision(self._fallback_action(after, given), after, calls, stop)
+        row = self._fallback.action(after, given.observations, given.row)
+        return _RowDecision(row, after, calls, self._fallback.stop_reason(after))
 
     def _reflect(
         self, given: _RowInput, calls: list[Call]
@@ -283,17 +264,6 @@ class Vlm:
         kind = self._composer.pictures.kind
         think = "think" in self._composer.prompt.fields
         return Request(fields, composed.messages, composed.images, kind, identity, think=think)
-
-    def _fallback_action(self, dialogue: Dialogue, given: _RowInput) -> Row:
-        """Returns the action for a step without a usable answer; it is legal."""
-        rng = np.random.default_rng([dialogue.seed, dialogue.step])
-        if self._recipe.fallback == "repeat" and dialogue.last:
-            action = self._composer.grammar.parse(dialogue.last)
-        elif self._recipe.fallback == "random" or self._fallback is None:
-            action = self._composer.grammar.random(rng)
-        else:
-            action = self._fallback
-        return self._composer.legal.nearest(action, given.observations, given.row, rng)
 
 
 def _critique_call(call: Call, critique: str, prompt: str) -> Call:

@@ -131,7 +131,12 @@ def check_options(
 ) -> tuple[BaseModel | None, list[Problem]]:
     """Returns every option of a plug-in in its own type, defaults included, or what is wrong."""
     options = options_of(group, name)
-    given, problems = without_removed(given, getattr(load_plugin(group, name), "removed", {}))
+    plugin = load_plugin(group, name)
+    given, problems = without_removed(given, getattr(plugin, "removed", {}))
+    renamed: Mapping[str, str] = getattr(plugin, "renamed", {})
+    problems += [
+        Problem((k,), f"was renamed to {renamed[k]}") for k in sorted(renamed) if k in given
+    ]
     if problems:
         return None, problems
     try:

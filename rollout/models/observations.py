@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any
 
 import cv2
@@ -57,3 +58,8 @@ def picture_file(
     if scale > 1:
         image = np.repeat(np.repeat(image, scale, axis=0), scale, axis=1)
     return bytes(cv2.imencode(".png" if codec == "png" else ".jpg", image)[1])
+
+
+def picture_digest(image: bytes) -> str:
+    """Returns the digest by which messages refer to the file of a picture."""
+    return hashlib.sha256(image).hexdigest()[:32]

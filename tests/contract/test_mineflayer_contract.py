@@ -172,7 +172,7 @@ def test_an_oracle_solves_a_task(tmp_path):
     bridge, instance = launched(tmp_path, actions="code", ticks_per_step=20)
     try:
         task = load_task(bridge.spec, "mineflayer", "techtree_1_wooden_hoe_with_64_oak_planks")
-        policy = CallablePolicy(f"bridges.mineflayer.oracle:{task.name}").build(
+        policy = CallablePolicy(function=f"bridges.mineflayer.oracle:{task.name}").build(
             bridge.spec, task, seed=0
         )
         referee, frame = begin(bridge, instance, task.name)

@@ -77,7 +77,7 @@ def go_east(observations):
 
 def test_a_callable_policy_passes():
     target = f"{__name__}:go_east"
-    report = check_policy(build_plugin("policies", "callable", {"target": target}), SPEC, TASK)
+    report = check_policy(build_plugin("policies", "callable", {"function": target}), SPEC, TASK)
     report.raise_if_failed()
     assert report.names("passed") == CHECKS
 

@@ -55,8 +55,8 @@ def command(folder: Path, *arguments: str) -> list[str]:
                     "bridge": {"name": "fake", "step_s": 0.003},
                     "task": str(folder.parent / "task.yaml"),
                     "players": {
-                        "goal": {"name": "callable", "target": "evaluated_agents:goal"},
-                        "place": {"name": "callable", "target": "evaluated_agents:by_place"},
+                        "goal": {"name": "callable", "function": "evaluated_agents:goal"},
+                        "place": {"name": "callable", "function": "evaluated_agents:by_place"},
                     },
                     "sets": {"train": {"size": 5}, "test": {"split": "test", "size": 4}},
                     "episodes_per_state": 2,

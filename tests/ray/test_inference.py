@@ -253,7 +253,7 @@ def run(script: str, folder: Path, config: dict, *arguments: str) -> subprocess.
 
 COLLECT = {
     "bridge": {"name": "fake", "max_steps": 30},
-    "policy": {"name": "callable", "target": "asked_agent:act"},
+    "policy": {"name": "callable", "function": "asked_agent:act"},
     "episodes": 18,
     "actors": 3,
     "fragment": {"steps": 8},

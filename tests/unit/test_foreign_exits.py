@@ -102,7 +102,7 @@ def test_a_signal_is_not():
 
 
 def test_in_a_policy(tmp_path, capsys, odd):
-    given = ("bridge.name=fake", "policy.name=callable", f"policy.target={odd}:act")
+    given = ("bridge.name=fake", "policy.name=callable", f"policy.function={odd}:act")
     status, said = play(tmp_path, capsys, *given)
     assert status == 1
     assert f"error: the policy tried to end the program: SystemExit: 0 ({tmp_path}" in said
@@ -130,7 +130,7 @@ def test_a_policy_that_ends_the_process_of_a_job(tmp_path):
     """Nothing can catch it, but what was played is kept."""
     (tmp_path / "leaves.py").write_text(LEAVES.format(folder=tmp_path))
     (tmp_path / "leave").touch()
-    policy = ("policy.name=callable", "policy.target=leaves:act")
+    policy = ("policy.name=callable", "policy.function=leaves:act")
     given = ("bridge.name=fake", "bridge.max_steps=8", *policy, "episodes=30", "fragment.steps=8")
     command = [sys.executable, str(ROOT / "scripts" / "collect.py"), "--resume", "--set"]
     command += [*given, f"output={tmp_path / 'run'}", "actors=0"]

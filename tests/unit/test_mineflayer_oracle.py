@@ -76,7 +76,7 @@ def test_who_does_nothing_waits_in_every_slot_and_begins_again_when_it_has_died(
 
 @pytest.mark.parametrize("task_id", [TASK, "survival_0.05_days"])
 def test_policies_find_it_by_its_name(task_id):
-    recipe = CallablePolicy("bridges.mineflayer.oracle:" + oracle.attribute(task_id))
+    recipe = CallablePolicy(function="bridges.mineflayer.oracle:" + oracle.attribute(task_id))
     policy = recipe.build(BRIDGE.spec, load_task(BRIDGE.spec, "mineflayer", task_id), seed=0)
     observations = {"code_state": np.zeros((2, 3), np.int32)}
     decision = policy.act(observations, {}, details=None, explore=False)

@@ -65,7 +65,7 @@ def undocumented(names, text):
 
 def test_every_option_is_named_in_the_docs():
     found = all_options()
-    assert {"bridge", "gae_lambda", "timeout_s", "rgb_width", "target"} <= found.keys()
+    assert {"bridge", "gae_lambda", "timeout_s", "rgb_width", "function"} <= found.keys()
     text = "\n".join(path.read_text() for path in sorted((ROOT / "docs").glob("*.md")))
     missing = undocumented(found, text)
     assert not missing, "\n".join(f"{name} of {', '.join(sorted(found[name]))}" for name in missing)

@@ -62,7 +62,11 @@ def wrong_name(observations):
     return {"button": bare(observations)}
 
 
-def two(observations, details):
+def four(observations, details, explore, more):
+    return bare(observations)
+
+
+async def alone(observations):
     return bare(observations)
 
 
@@ -279,7 +283,7 @@ def test_script_options():
 
 
 def target(name):
-    return CallablePolicy(f"{__name__}:{name}")
+    return CallablePolicy(function=f"{__name__}:{name}")
 
 
 def test_callable():
@@ -296,7 +300,8 @@ def test_callable():
     [
         ("bar", "Nearest: bare"),
         ("NOT_A_FUNCTION", "expected a function, got int"),
-        ("two", r"expected a function of \(observations\)"),
+        ("four", r"expected play\(observation, context\)"),
+        ("alone", r"expected play\(observation, context\)"),
     ],
 )
 def test_functions_that_cannot_be_asked(name, text):
@@ -319,9 +324,9 @@ def test_answers_that_are_no_actions(name, text):
 
 def test_modules_that_do_not_exist():
     with pytest.raises(ConfigError, match="cannot be imported"):
-        build(CallablePolicy("no_such_module:act"))
+        build(CallablePolicy(function="no_such_module:act"))
     for wrong in "", "module", ":act", "module:":
         with pytest.raises(ConfigError, match="'module:function'"):
-            CallablePolicy(wrong)
+            CallablePolicy(function=wrong)
     with pytest.raises(ConfigError, match="expected a mapping with the columns"):
         act(build(target("bare"), PAD), 3)

@@ -142,7 +142,7 @@ def test_a_configuration_of_one_task_is_played_as_before():
 
 
 def test_a_task_is_named_in_the_options_of_a_player():
-    player = {"policy": {"name": "callable", "target": "m:$task"}, "bridge": {"seed": "$name"}}
+    player = {"policy": {"name": "callable", "function": "m:$task"}, "bridge": {"seed": "$name"}}
     config = SuiteConfig.model_validate(
         {
             "output": "o",

@@ -2,7 +2,7 @@
 
 An expert is told what a companion is told: the request, the memory and the user profile, in the
 details of the first frame. ``policy.name=callable`` plays all tasks with ``bridge.actions=code``
-and ``policy.target=bridges.mineflayer.minenpc.experts:play``.
+and ``policy.function=bridges.mineflayer.minenpc.experts:play``.
 """
 
 from __future__ import annotations

@@ -5,12 +5,12 @@ constants (what its goal says) and the files in this folder of its family, the l
 own. It knows recipes, tools and mechanics of the game, and nothing of any world. In a play, all
 actors run the same program, each with its own part. There are two ways to play it:
 
-* ``policy.name=callable policy.target=bridges.mineflayer.oracle:harvest_8_cobblestone`` (see
+* ``policy.name=callable policy.function=bridges.mineflayer.oracle:harvest_8_cobblestone`` (see
   ``attribute`` for ids with a point) restarts it whenever it ends before its task;
 * ``ScriptedPolicy(actions=script(task_id), after="noop")`` starts it once.
 
-The baseline is ``policy.target=bridges.mineflayer.oracle:idle``: an agent whose program only waits.
-All need ``bridge.actions=code``.
+The baseline is ``policy.function=bridges.mineflayer.oracle:idle``: an agent whose program only
+waits. All need ``bridge.actions=code``.
 """
 
 from __future__ import annotations

@@ -61,8 +61,8 @@ def call(tmp_path, capsys, monkeypatch):
         "bridge": {"name": "fake"},
         "task": str(tmp_path / "task.yaml"),
         "players": {
-            "east": {"name": "callable", "target": "small_agents:east"},
-            "place": {"name": "callable", "target": "small_agents:by_place"},
+            "east": {"name": "callable", "function": "small_agents:east"},
+            "place": {"name": "callable", "function": "small_agents:by_place"},
         },
         "sets": {"train": {"size": 6}, "test": {"split": "test", "size": 5}},
         "episodes_per_state": 2,
@@ -190,9 +190,9 @@ def test_sets_that_may_overlap_are_warned_of(call, tmp_path):
 BAD = {
     "players={}": "players: is empty",
     "players.east.name=calable": "Nearest: callable",
-    "players.east.target=small_agents:west": "Nearest: east",
+    "players.east.function=small_agents:west": "Nearest: east",
     "players.expert=oracle": "players.expert: the oracle policy copies the observations",
-    "players.a={name: callable, target: 'small_agents:east'}": "'east' and 'a' are the same",
+    "players.a={name: callable, function: 'small_agents:east'}": "'east' and 'a' are the same",
     "players={a b: random}": "expected names of letters",
     "sets={}": "sets: is empty",
     "sets.test.split=tset": "expected train, validation, test",
@@ -232,7 +232,7 @@ def test_bad_input_is_one_clear_line_and_launches_nothing(call, tmp_path, settin
 
 
 def test_an_agent_that_breaks_while_it_plays_is_bad_input_too(call, tmp_path):
-    status, _, said = call("--set", "players.bad={name: callable, target: 'small_agents:wrong'}")
+    status, _, said = call("--set", "players.bad={name: callable, function: 'small_agents:wrong'}")
     assert status == 2
     assert "small_agents" in said or "wrong returned" in said
 

@@ -58,7 +58,7 @@ def play(tmp_path, policy, *, instances=1, calls=1, bridge=None):
     task = Task("t", "", bridge.spec.state_space, FakeEvaluator())
     if not hasattr(policy, "act"):
         name = f"{__name__}:{policy.__name__}"
-        policy = CallablePolicy(name).build(bridge.spec, task, seed=0)
+        policy = CallablePolicy(function=name).build(bridge.spec, task, seed=0)
     if calls > 1:
         policy.calls = calls
     player = Player(Pool(bridge, tmp_path, instances, 1, HostConfig()), task, policy)

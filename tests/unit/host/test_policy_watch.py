@@ -44,7 +44,7 @@ def test_a_policy_that_hangs_ends_the_run(tmp_path, capsys, monkeypatch, functio
     monkeypatch.syspath_prepend(str(tmp_path))
     before, began = signal.getsignal(signal.SIGURG), time.monotonic()
     settings = ("episodes=2", "actors=0", "host.policy_s=0.5", "bridge.name=fake")
-    policy = ("policy.name=callable", f"policy.target={module}:{function}")
+    policy = ("policy.name=callable", f"policy.function={module}:{function}")
     output = f"output={tmp_path / 'run'}"
     assert main(collect, CollectConfig, "", ["--set", output, *settings, *policy]) == 3
     said = capsys.readouterr().err

@@ -37,7 +37,7 @@ def run(job, kind, folder, mode="disabled", **keys):
 
 
 def collected(folder, mode="disabled", **keys):
-    policy = {"name": "callable", "target": f"{__name__}:expert"}
+    policy = {"name": "callable", "function": f"{__name__}:expert"}
     known = {"bridge": BRIDGE, "policy": policy, "episodes": 8, "actors": 0, "width": 4}
     return run(collect, CollectConfig, folder, mode, **{**known, **keys})
 

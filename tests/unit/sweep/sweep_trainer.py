@@ -87,7 +87,7 @@ def train(config, session):
 
 def player(folder):
     assert (folder / "summary.json").exists()
-    return PolicyConfig(name="callable", target="sweep_agents:by_place")
+    return PolicyConfig(name="callable", function="sweep_agents:by_place")
 
 
 TRAINER = Trainer(check, train, player)

@@ -25,7 +25,7 @@ from rollout.train.offline import learn_offline
 pytestmark = pytest.mark.heavy
 
 SHOWN = {
-    "policy": {"name": "callable", "target": f"{__name__}:expert"},
+    "policy": {"name": "callable", "function": f"{__name__}:expert"},
     "episodes": 12,
 }
 STOPS = "IMITATION_STOPS"  # a file: the policy stops the process once

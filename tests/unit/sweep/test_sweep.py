@@ -520,7 +520,7 @@ def test_a_grid_makes_arms(folder, call):
 
 
 def test_baselines_play_the_held_out_states(folder, call):
-    place = {"name": "callable", "target": "sweep_agents:by_place"}
+    place = {"name": "callable", "function": "sweep_agents:by_place"}
     assert call(changes={"baselines": {"place": place}})[0] == 0
     table = read_table(folder / "run" / "baselines.parquet")
     assert set(table["set"]) == {"test"}

@@ -132,7 +132,7 @@ WRONG = {
     "a baseline that does not exist": ([], {"baselines": {"x": "randomm"}}, ["randomm", "random"]),
     "a baseline that does not fit": (
         [],
-        {"baselines": {"x": {"name": "callable", "target": "nowhere:act"}}},
+        {"baselines": {"x": {"name": "callable", "function": "nowhere:act"}}},
         ["baselines.x", "nowhere"],
     ),
     "a video of a game without pictures": (

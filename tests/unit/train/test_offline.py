@@ -53,7 +53,7 @@ def recorded(tmp_path_factory):
         {
             "output": str(folder),
             "bridge": {"name": "fake", "max_steps": 12},
-            "policy": {"name": "callable", "target": f"{__name__}:expert"},
+            "policy": {"name": "callable", "function": f"{__name__}:expert"},
             "episodes": 24,
             "actors": 0,
             "width": 8,
@@ -513,7 +513,7 @@ def test_masked_games_are_cloned_and_actions_that_were_not_legal_are_refused(tmp
         "kwargs": {"max_episode_steps": 9},
     }
     policies = {"legal": {"name": "random"}, "illegal": {"name": "callable"}}
-    policies["illegal"]["target"] = f"{__name__}:first_action"
+    policies["illegal"]["function"] = f"{__name__}:first_action"
     for name, policy in policies.items():
         recording = {"output": str(tmp_path / name), "bridge": taxi, "policy": policy}
         more = {"episodes": 8, "actors": 0, "wandb": {"mode": "disabled"}}

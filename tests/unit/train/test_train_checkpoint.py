@@ -419,7 +419,7 @@ def test_a_checkpoint_names_a_policy_that_can_be_trained_and_nothing_else(
     monkeypatch.syspath_prepend(tmp_path)
     place = tmp_path / "00000007"
     endpoint = {"endpoint": {"url": "http://127.0.0.1:9/v1"}, "model": "theirs"}
-    options = {"callable": {"target": "evil_module:act"}, "checkpoint": {"path": str(place)}}
+    options = {"callable": {"function": "evil_module:act"}, "checkpoint": {"path": str(place)}}
     options["vlm"] = endpoint
     write(tmp_path, names={"name": name, "options": options.get(name, {})})
     with pytest.raises(CheckpointError, match=rf"names the policy {name}, expected one that can"):

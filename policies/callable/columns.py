@@ -1,10 +1,8 @@
-"""A policy made of any Python function."""
+"""Policies of functions over columns."""
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,56 +10,24 @@ from gymnasium import spaces
 
 from rollout.api import (
     Array,
-    BridgeSpec,
     Columns,
     ColumnSpec,
     Decision,
     Details,
-    NamedCode,
     Start,
-    Task,
     leaf_dtype,
     leaf_shape,
-    option,
 )
-from rollout.api.options import check_function_name, load_function, takes
-from rollout.errors import ConfigError, named
+from rollout.errors import ConfigError
 
 
-@dataclass(frozen=True)
-class CallablePolicy:
+class FunctionPolicy:
     """Asks a function: ``f(observations)`` or ``f(observations, details, explore)``.
 
     ``observations`` are columns ``{key: (B, ...)}``. The function returns the actions as columns
     ``{key: (B, ...)}``, or as one array ``(B, ...)`` if the action space has one column. It must
     treat rows as independent and keep no state between calls, since the slots that share a batch
     change.
-    """
-
-    target: str = option("", "module:function, e.g. my_package.agents:act")
-
-    def __post_init__(self) -> None:
-        with named("target"):
-            check_function_name(self.target)
-
-    def code(self) -> Sequence[NamedCode]:
-        """Returns the module of the function; see ``rollout.api.NamesCode``."""
-        return [NamedCode("target", self.target.partition(":")[0])]
-
-    def build(self, spec: BridgeSpec, task: Task, *, seed: int) -> FunctionPolicy:
-        """Returns the policy; see ``rollout.api.PolicyRecipe``.
-
-        Raises:
-            ConfigError: the function cannot be imported, or takes other arguments.
-        """
-        with named("target"):
-            function = load_function(self.target)
-        takes_all = _takes_all(self.target, function)
-        return FunctionPolicy(self.target, function, takes_all, spec.action_space)
-
-
-class FunctionPolicy:
-    """Calls the function and checks what it returns.
 
     Attributes:
         name: its ``module:function``, for messages.
@@ -131,15 +97,3 @@ class FunctionPolicy:
                 f"expected {dtype} as in {space}"
             )
         return column.astype(dtype, copy=False)
-
-
-def _takes_all(target: str, function: Callable[..., Any]) -> bool:
-    """Returns whether the function takes details and explore besides observations."""
-    if takes(function, 3, unknown=False):
-        return True
-    if takes(function, 1):
-        return False
-    raise ConfigError(
-        f"target {target!r}: expected a function of (observations) or of "
-        f"(observations, details, explore), got {inspect.signature(function)}"
-    )
