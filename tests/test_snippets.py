@@ -66,6 +66,9 @@ def left_out(block):
     """Why a block cannot run here; empty if it can."""
     if "import rliable" in block or "from rliable" in block:
         return "tests/unit/evaluate/test_statistics_rliable.py runs it: it needs another pandas"
+    for package in ("smolagents", "inspect_ai"):
+        if f"from {package}" in block:
+            return f"tests/unit/agents/test_documented.py runs it where {package} is installed"
     if "bridges.mineflayer" in block and packages_problem():
         return "run `make mineflayer`"
     return ""

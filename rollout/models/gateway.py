@@ -77,9 +77,7 @@ class StepCalls:
         made: Call | None = None
         failure: GamutError | None = None
         try:
-            made = (
-                model.ask(request) if isinstance(model, ModelClient) else model.answer([request])[0]
-            )
+            made = model.ask(request)
             made = replace(made, number=number, **self._known)
         except GamutError as error:
             failure = error

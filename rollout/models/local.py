@@ -7,6 +7,7 @@ import json
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,14 @@ from rollout.models.sections import Local
 CONFIG, ADAPTER = "config.json", "adapter_config.json"
 EXPORT = "model"
 """Folder of a run in which a training leaves its model in the form of transformers or PEFT."""
+
+
+@dataclass(eq=False)
+class _Asked:
+    """A request that waits for its turn."""
+
+    request: Request
+    call: Call | None = None
 
 
 class LocalModel:
@@ -47,7 +56,8 @@ class LocalModel:
     def __init__(self, options: Local, *, images: bool = False) -> None:
         self.options, self.version = options, 0
         self._busy = 0  # requests that are being answered
-        self._lock = threading.Lock()
+        self._lock, self._turn = threading.Lock(), threading.Lock()
+        self._waiting: list[_Asked] = []
         try:
             from rollout.models.transformer import Transformer  # noqa: PLC0415 - slow to import
         except ModuleNotFoundError as error:
@@ -75,6 +85,26 @@ class LocalModel:
     def figures(self) -> dict[str, float]:
         """Returns the number of requests that are being answered, for metrics."""
         return {"models/in_flight": float(self._busy)}
+
+    def ask(self, request: Request) -> Call:
+        """Returns the call of one request; what other threads ask meanwhile is answered together.
+
+        It raises what ``answer`` raises, where a request of the batch may be the cause.
+        """
+        asked = _Asked(request)
+        self._waiting.append(asked)
+        with self._turn:
+            if asked.call is None:
+                batch = [asked]  # with what has the same fields
+                for each in self._waiting.copy():
+                    if each is asked or each.request.fields == request.fields:
+                        self._waiting.remove(each)
+                        batch += [each] if each is not asked else []
+                calls = self.answer([each.request for each in batch])
+                for each, call in zip(batch, calls, strict=True):
+                    each.call = call
+        assert asked.call is not None
+        return asked.call
 
     def answer(self, requests: Sequence[Request]) -> list[Call]:
         """Returns the calls with their replies.

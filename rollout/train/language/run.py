@@ -126,9 +126,20 @@ def _columns(dataset: Dataset, ref: EpisodeRef) -> dict[str, Any]:
 
 
 def _pictures_of(call: Call, files: dict[str, bytes]) -> dict[str, bytes]:
-    """Returns the pictures of a call."""
+    """Returns the pictures of a call.
+
+    Raises:
+        ConfigError: its messages have others than the policy shows of the observations.
+    """
     parts = [p for m in call.messages or () if isinstance(m["content"], list) for p in m["content"]]
-    return {p["digest"]: files[p["digest"]] for p in parts if p["type"] == "image"}
+    named = [p["digest"] for p in parts if p["type"] == "image"]
+    if not files.keys() >= set(named):
+        raise ConfigError(
+            "policy: the recorded messages have pictures that it does not show of the "
+            "observations; name the policy that recorded them, with its options for pictures, "
+            "whose agent sent pictures of the observation as they were (docs/agents.md)"
+        )
+    return {digest: files[digest] for digest in named}
 
 
 _SIZE = (8.0, 3.2)  # inches
