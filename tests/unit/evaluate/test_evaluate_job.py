@@ -92,7 +92,7 @@ def test_a_job_and_what_it_leaves(call, tmp_path):
     assert len(table["score"]) == 2 * 2 * (6 + 5)
     about = json.loads(pq.read_schema(run / "episodes.parquet").metadata[b"gamut.table"])
     assert about["sets"]["test"]["size"] == "5"
-    assert about["players"]["east"]["target"] == "small_agents:east"
+    assert about["players"]["east"]["function"] == "small_agents:east"
     summary = json.loads((run / "summary.json").read_text())
     assert summary["status"] == "done"
     assert summary["results"]["episodes"] == 44
