@@ -163,6 +163,7 @@ def test_bodies_are_bounded_and_have_a_length():
         (b"[]", "a list of messages"),
         ({"messages": "hello"}, "a list of messages"),
         ({"messages": ["hello"]}, "a message with a role"),
+        ({"messages": [{"content": "hello"}]}, "a message with a role"),
         ({"messages": [{"role": "user", "content": 3}]}, "a text or a list of parts"),
         ({"messages": [{"role": "user", "content": [3]}]}, "a part of type text or image_url"),
         ({**ASK, "n": 2}, "expected n=1"),

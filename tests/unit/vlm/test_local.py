@@ -3,6 +3,8 @@
 import dataclasses
 import json
 import shutil
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import cv2
 import numpy as np
@@ -232,3 +234,30 @@ def likelihood_of(learner, lesson):
 def test_what_is_no_model_is_told(tmp_path):
     with pytest.raises(ConfigError, match=r"expected a folder with config\.json"):
         LocalModel(Local(model=str(tmp_path)))
+
+
+def test_what_threads_ask_meanwhile_is_answered_together(model, monkeypatch):
+    requests = [request_of(number) for number in range(6)]
+    alone = [model.answer([each])[0].answer for each in requests]
+    begun, sizes, answer = threading.Event(), [], model.answer
+
+    def slow(batch):
+        sizes.append(len(batch))
+        if len(sizes) == 1:
+            begun.wait(20)
+            raise ValueError("the first batch fails")
+        return answer(batch)
+
+    monkeypatch.setattr(model, "answer", slow)
+    with ThreadPoolExecutor(6) as threads:
+        first = threads.submit(model.ask, requests[0])
+        while not sizes:
+            threading.Event().wait(0.01)
+        others = [threads.submit(model.ask, each) for each in requests[1:]]
+        while len(model._waiting) < 5:
+            threading.Event().wait(0.01)
+        begun.set()
+        assert [each.result(60).answer for each in others] == alone[1:]
+        with pytest.raises(ValueError, match="the first batch fails"):
+            first.result(60)
+    assert sizes == [1, 5]
