@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
@@ -53,6 +54,25 @@ Order = Literal["random", "in_turn"]
 def bare(columns: Any) -> Any:
     """Returns the only column of a flat space or observation, or the mapping if it has several."""
     return next(iter(columns.values())) if len(columns) == 1 else columns
+
+
+def named_columns(space: spaces.Dict, actions: Any) -> Columns:
+    """Returns actions as named columns; other widths of a kind of number are converted.
+
+    Args:
+        space: the flat space of actions.
+        actions: the array of the only column, or a mapping of columns.
+    """
+    leaves = space.spaces
+    if len(leaves) == 1 and not isinstance(actions, dict):
+        actions = {next(iter(leaves)): actions}
+    out: Columns = {}
+    for key, column in actions.items():
+        array = np.asarray(column)
+        dtype = leaf_dtype(leaves[key]) if key in leaves else array.dtype
+        same = np.can_cast(array.dtype, dtype, "same_kind")
+        out[key] = array.astype(dtype, copy=False) if same else array
+    return out
 
 
 class Draws:
@@ -149,7 +169,7 @@ class RemoteVectorEnv(VectorEnv[Any, Any, Array]):
         self._begun = False
         # A program may end without closing it. What `__del__` finds then is half of an interpreter
         # that starts no threads, so the end is earlier: before Ray's, which was imported earlier.
-        self._ending = weakref.finalize(self, _end_games, self._pool, self._workdir)
+        self._ending = weakref.finalize(self, end_games, self._pool, self._workdir)
         self._ending.atexit = False
         atexit.register(self._ending)
         self._pool.launch()
@@ -189,23 +209,10 @@ class RemoteVectorEnv(VectorEnv[Any, Any, Array]):
         """
         if not self._begun:
             raise OutOfTurnError("step was called before reset; call reset first")
-        columns = self._columns(actions)
+        columns = named_columns(self._pool.spec.action_space, actions)
         check_columns(self._pool.spec.action_space, columns, (self.num_envs,))
         self._drive(columns)
         return self._shown(), self._rewards, self._terminated, self._truncated, self._infos
-
-    def _columns(self, actions: Any) -> Columns:
-        """Returns the actions as named columns; other widths of a kind of number are converted."""
-        space = self._pool.spec.action_space.spaces
-        if len(space) == 1 and not isinstance(actions, dict):
-            actions = {next(iter(space)): actions}
-        out: Columns = {}
-        for key, column in actions.items():
-            array = np.asarray(column)
-            dtype = leaf_dtype(space[key]) if key in space else array.dtype
-            same = np.can_cast(array.dtype, dtype, "same_kind")
-            out[key] = array.astype(dtype, copy=False) if same else array
-        return out
 
     def _shown(self) -> Any:
         return bare({key: array.copy() for key, array in self._observations.items()})
@@ -396,6 +403,7 @@ class RemoteVectorEnv(VectorEnv[Any, Any, Array]):
         self._ending()
 
 
-def _end_games(pool: Pool, workdir: Path) -> None:
+def end_games(pool: Pool, workdir: Path) -> None:
+    """Ends the games of a pool and removes their folder."""
     pool.close()
     remove_workdir(workdir)
