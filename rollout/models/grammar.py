@@ -79,6 +79,11 @@ class Grammar:
         return "A JSON object:\n" + "\n".join(lines)
 
     @property
+    def descriptions(self) -> dict[str, str]:
+        """The values of each column, by its name."""
+        return {key: column.description for key, column in self._columns.items()}
+
+    @property
     def schema(self) -> dict[str, Any]:
         """JSON schema of an action."""
         if self._only:

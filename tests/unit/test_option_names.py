@@ -51,8 +51,8 @@ def all_options():
     for target in (*jobs, *(config for _, config in _JOBS.values())):
         options(loaded(target), found)
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    for group in project["entry-points"].values():
-        for target in group.values():
+    for group, entries in project["entry-points"].items():
+        for target in entries.values() if group.startswith("gamut.") else ():
             options(loaded(target), found)
     return found
 
