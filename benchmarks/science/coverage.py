@@ -131,22 +131,32 @@ def table(worlds: Iterable[World], *, experiments: int) -> str:
 class Sweep:
     """A model of a sweep with two N, whose true values are known.
 
-    A score is the sum of normal effects of the state (standard deviation 0.3), of policy x state
-    (0.15) and of the episode (0.25), and of the level of the policy. Every training seed has
-    training states of its own: ``states`` for the large N, 16 for the small one.
+    A score is the sum of normal effects of the state, of policy x state and of the episode, and of
+    the level of the policy. Every training seed has training states of its own: ``states`` for the
+    large N, ``few`` for the small one.
 
     Attributes:
-        stuck: whether the level is 0.3 lower in one run of three, which got stuck; otherwise it is
-            normal with a standard deviation of 0.05.
+        stuck: whether the level is 0.3 lower in one run of three, which got stuck, and has a
+            standard deviation of 0.02 among the others.
         seeds: training seeds.
         effect: the true gap at the small N of runs that are not stuck; the others have none.
         states: states of each set.
+        few: the small N.
+        run: standard deviation of the level of a policy, if none gets stuck.
+        state: of a state.
+        policy: of policy x state.
+        episode: of an episode.
     """
 
     stuck: bool
     seeds: int
     effect: float
     states: int = 64
+    few: int = _FEW
+    run: float = 0.05
+    state: float = 0.3
+    policy: float = 0.15
+    episode: float = 0.25
 
     @property
     def truth(self) -> float:
@@ -155,14 +165,15 @@ class Sweep:
 
     def table(self, generator: np.random.Generator) -> Table:
         """Returns the results of a new sweep, with cross-play."""
-        rows, held = _Rows(generator), generator.normal(0, 0.3, self.states)
+        rows = _Rows(generator, self.policy, self.episode)
+        held = generator.normal(0, self.state, self.states)
         sets: dict[tuple[int, int], NDArray[np.float64]] = {}
         levels: dict[tuple[int, int], float] = {}
-        for n, seed in product((_FEW, _MANY), range(self.seeds)):
-            sets[n, seed] = generator.normal(0, 0.3, min(n, self.states))
+        for n, seed in product((self.few, _MANY), range(self.seeds)):
+            sets[n, seed] = generator.normal(0, self.state, min(n, self.states))
             stuck = self.stuck and generator.random() < 1 / 3
-            levels[n, seed] = generator.normal(0, 0.02 if self.stuck else 0.05) - 0.3 * stuck
-            gap_of_run = self.effect * (n == _FEW and not stuck)
+            levels[n, seed] = generator.normal(0, 0.02 if self.stuck else self.run) - 0.3 * stuck
+            gap_of_run = self.effect * (n == self.few and not stuck)
             own = sets[n, seed] + levels[n, seed] + gap_of_run
             rows.play(n, seed, TRAIN, seed, own, self.states)
             rows.play(n, seed, TEST, -1, held + levels[n, seed], self.states)
@@ -176,8 +187,8 @@ class Sweep:
 class _Rows:
     """The rows of a table of results."""
 
-    def __init__(self, generator: np.random.Generator) -> None:
-        self._generator = generator
+    def __init__(self, generator: np.random.Generator, policy: float, episode: float) -> None:
+        self._generator, self._policy, self._episode = generator, policy, episode
         self._parts: list[Table] = []
 
     def play(
@@ -186,7 +197,7 @@ class _Rows:
         """Adds the episodes of a run on a set of states, as many of each as of the others."""
         repeats = episodes // len(means)
         total = len(means) * repeats
-        means = np.repeat(means + self._generator.normal(0, 0.15, len(means)), repeats)
+        means = np.repeat(means + self._generator.normal(0, self._policy, len(means)), repeats)
         position = np.repeat(np.arange(total // repeats), repeats)
         constant = {"arm": "random", "n": n, "training_seed": seed, "player": "", "set": name}
         self._parts.append(
@@ -197,7 +208,7 @@ class _Rows:
                 # All N and seeds have other states; held-out states are shared.
                 "state": (position + 1000 * (owner + 1) + 100_000 * n * (owner >= 0)).astype(str),
                 "repeat": np.tile(np.arange(repeats), total // repeats),
-                "score": means + self._generator.normal(0, 0.25, total),
+                "score": means + self._generator.normal(0, self._episode, total),
                 **{key: np.zeros(total) for key in ("total_reward", "progress", "success")},
                 **{key: np.zeros(total, np.int64) for key in ("episode_seed", "length")},
                 "end": np.full(total, "terminated"),
