@@ -15,7 +15,8 @@ and the split after all twelve. Held-out states are not played again.
 
     python -m benchmarks.science.lists_ease configs/sweeps/appendix_d.yaml
 
-Run it in the clone in which the sweep ran: it reads the checkpoints.
+It reads the published episodes, ``lists.parquet``. With ``--play`` it makes them, in the clone in
+which the sweep ran: that needs the checkpoints, which are not published.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from benchmarks.report import RESULTS, arguments, publish, table
 from rollout.api.state import StateSpace
 from rollout.api.subsets import LISTS
 from rollout.config import PolicyConfig, load_config
-from rollout.data.tables import Table, concatenate, write_table
+from rollout.data.tables import Table, concatenate, read_table, write_table
 from rollout.evaluate.legs import TEST, TRAIN, Leg
 from rollout.evaluate.playing import play_legs
 from rollout.evaluate.scoreboard import COLUMN_DOCS
@@ -39,6 +40,7 @@ from rollout.sweep.curves import SAMPLED, contrasts, curves, select
 from rollout.sweep.plan import SweepPlan, SweepRun
 from rollout.sweep.report_tables import Figures, contrast_table, short_tables
 from rollout.sweep.run import TRAINER, RunResult, folder_of_training, outcome_of
+from rollout.tasks import bridge_and_task
 
 REFERENCE, CLONE = "trained on random states", "clone"
 SHARES = Intervals(bounds=(0.0, 1.0))
@@ -107,9 +109,9 @@ def report(rows: Table, space: StateSpace) -> str:
     return "\n".join(
         [
             f"All play the same states. The policies of *{REFERENCE}* have the seeds of those of "
-            f"*{LISTS}*; the clone is one policy, and its intervals are about states only. "
-            f"Exploratory, see `benchmarks/science/lists_ease.py`.\n",
-            short_tables(curves(rows, intervals=SHARES), figures),
+            f"*{LISTS}*; the clone is one policy, which never trained with PPO, and its intervals "
+            f"are about states only. Exploratory, see `benchmarks/science/lists_ease.py`.\n",
+            short_tables(curves(rows, intervals=SHARES), figures, single=[CLONE]),
             "",
             contrast_table(contrasts(rows, base=REFERENCE, intervals=SHARES), {}, figures),
             "\n## Held-out states by what the smallest set has, and how many there are\n",
@@ -119,11 +121,9 @@ def report(rows: Table, space: StateSpace) -> str:
     )
 
 
-def main() -> None:
-    parser = arguments(__doc__)
-    parser.add_argument("sweep", type=Path)
-    args = parser.parse_args()
-    plan = SweepPlan.make(load_config(SweepConfig, args.sweep), TRAINER.check)
+def play(config: SweepConfig) -> Table:
+    """Returns the episodes of the arm, of the reference and of the clone, on the same states."""
+    plan = SweepPlan.make(config, TRAINER.check)
     base = [run for run in plan.runs if run.arm == plan.base.arm.name and run.larger is None]
     random = {each.run.training_seed: each for each in finished(base)}
     clone = next(
@@ -136,13 +136,22 @@ def main() -> None:
         trained = TRAINER.player(folder_of_training(most))
         parts += of_reference(plan, run, REFERENCE, episodes(most, TEST), trained)
         parts += of_reference(plan, run, CLONE, episodes(clone, TEST), clone.run.baseline)
-    rows = concatenate(parts)
-    space = plan.games[plan.base.arm.name].task.state_space
+    return concatenate(parts)
+
+
+def main() -> None:
+    parser = arguments(__doc__)
+    parser.add_argument("sweep", type=Path)
+    parser.add_argument("--play", action="store_true", help="play again, from checkpoints")
+    args = parser.parse_args()
+    config, path = load_config(SweepConfig, args.sweep), RESULTS / "appendix_d" / "lists.parquet"
+    rows = play(config) if args.play else read_table(path)
+    space = bridge_and_task(config.train.bridge, config.train.task)[2].state_space
     text = report(rows, space)
     title = "How easy the states of MCU's lists are"
     publish("appendix_d/lists", title, text, save=args.save)
-    if args.save:
-        write_table(RESULTS / "appendix_d" / "lists.parquet", rows, docs=COLUMN_DOCS)
+    if args.save and args.play:
+        write_table(path, rows, docs=COLUMN_DOCS)
 
 
 if __name__ == "__main__":

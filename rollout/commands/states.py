@@ -88,7 +88,7 @@ def _lines(found: Distinguishable, space: StateSpace) -> Iterator[str]:
             )
             yield f"{factor.name:{width}}  {factor.size:>12,}{seen}"
     yield f"states: {found.all_states:,}"
-    yield f"states that can be told apart: {found.states:,} at most"
+    yield f"states without the inert factors: {found.states:,}"
     if found.inert:
         yield (
             f"Episodes of {found.steps} steps at most. With these actions, each inert factor acts "

@@ -12,7 +12,7 @@ The same points give the same bytes with the same version of matplotlib.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -95,6 +95,7 @@ def draw(
     base_arm: str | None = None,
     budgets: Mapping[str, float] | None = None,
     parts: Sequence[Decomposition] = (),
+    same: Collection[tuple[str, int]] = (),
 ) -> tuple[Path, Path]:
     """Draws the figure and returns the paths of the PNG and the SVG.
 
@@ -109,6 +110,8 @@ def draw(
         budgets: number of training episodes per run, by arm; where N is larger, not every state was
             visited, and the panel says so.
         parts: the parts of the gaps; where there was cross-play, the adjusted gap is drawn too.
+        same: arm and N whose runs are those of a larger N; all of an arm are drawn once, at the
+            smallest of them.
 
     Raises:
         ValueError: there are no points.
@@ -116,6 +119,9 @@ def draw(
     """
     if not points:
         raise ValueError("expected at least one point; there is nothing to draw")
+    once = dict(sorted(same, reverse=True))  # of an arm the last, its smallest N, stays
+    points = [point for point in points if point.n <= once.get(point.arm, point.n)]
+    parts = [part for part in parts if part.n <= once.get(part.arm, part.n)]
     arms = by_arm(points)
     base = base_arm if base_arm in arms else next(iter(arms))
     panels = {base: arms[base]}
@@ -140,7 +146,7 @@ def draw(
         # The legend is placed outside the axes, below the title.
         sheets: Any = figure.subfigures(len(heights), 1, height_ratios=heights, squeeze=False)[:, 0]
         _write_legend(sheets[0], width, subtitle, entries)
-        _draw_panels(sheets[0], panels, looks, metric_label, beyond, adjusted)
+        _draw_panels(sheets[0], panels, looks, metric_label, beyond, adjusted, once)
         if single:
             _draw_forest(sheets[1], single, panels[base])
         return save(figure, Path(path_stem))
@@ -199,6 +205,7 @@ def _draw_panels(
     metric_label: str,
     beyond: Mapping[str, float],
     adjusted: Sequence[Decomposition],
+    once: Mapping[str, int],
 ) -> None:
     columns = min(len(panels), _COLUMNS)
     blocks = math.ceil(len(panels) / columns)
@@ -218,7 +225,7 @@ def _draw_panels(
         _draw_curve(gap, own, "gap", _GAP)
         _draw_adjusted(gap, [part for part in adjusted if part.arm == arm])
         gap.axhline(0, color="#000000", linewidth=0.9, zorder=1.5)
-        _scale_n(score, gap, sorted({point.n for point in (*own, *base)}))
+        _scale_n(score, gap, sorted({point.n for point in (*own, *base)}), once.get(arm))
         if arm in beyond:
             _mark_budget(score, gap, beyond[arm])
         if len(panels) > 1:
@@ -233,12 +240,12 @@ def _draw_panels(
     sheet.align_ylabels()
 
 
-def _scale_n(score: Axes, gap: Axes, ns: Sequence[int]) -> None:
+def _scale_n(score: Axes, gap: Axes, ns: Sequence[int], once: int | None) -> None:
     margin = max(1.3, (ns[-1] / ns[0]) ** 0.05)
     score.set_xscale("log")
     score.set_xlim(ns[0] / margin, ns[-1] * margin)
     score.tick_params(labelbottom=False)
-    labels = [f"{n:,}" for n in ns]
+    labels = [f"≥ {n:,}" if n == once else f"{n:,}" for n in ns]
     turned: dict[str, Any] = {"rotation": 40, "ha": "right", "rotation_mode": "anchor"}
     crowded = sum(len(label) + 2 for label in labels) > 44
     gap.set_xticks(ns, labels, **(turned if crowded else {}))

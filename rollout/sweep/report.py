@@ -21,6 +21,7 @@ from rollout.sweep import report_tables as tables
 from rollout.sweep.curves import (
     DETERMINISTIC,
     SAMPLED,
+    Point,
     by_arm,
     contrasts,
     curves,
@@ -70,6 +71,7 @@ def publish(folder: Path | str, data: SweepReport) -> list[Path]:
             base_arm=data.base,
             budgets=data.budgets(),
             parts=data.parts,
+            same=data.same_runs,
         )
     report = folder / "report.md"
     write_report(report, data)
@@ -99,10 +101,10 @@ def _report(data: SweepReport, figures: Figures) -> str:
         verdict=verdict(data),
         other=other,
         scores=list(tables.score_tables(data, figures)),
-        parts=tables.parts_table(data.parts, figures),
+        parts=tables.parts_table(data.parts, figures, data.same_runs),
         compared=tables.contrast_table(compared, adjusted, figures),
-        again=tables.short_tables(again, figures) if again else "",
-        success=tables.success_table(data.points, figures),
+        again=tables.short_tables(_distinct(data, again), figures) if again else "",
+        success=tables.success_table(_distinct(data, data.points), figures),
         reasons=figures.reasons,
         limits=_limits(data),
         protocol=tables.mapping_table(("what", "how"), _protocol(data)),
@@ -128,7 +130,7 @@ def verdict(data: SweepReport) -> str:
         return f"**No verdict:** {reason}.{unfinished}"
     digits = digits_for(data.points)
     sentences = [
-        _judged(parts, digits),
+        _judged(data, parts, digits),
         *(
             f"With N = {part.n:,} training states, {data.metric} on the training states minus "
             f"that on held-out states is {_consists(part, digits)}."
@@ -142,18 +144,29 @@ def verdict(data: SweepReport) -> str:
     return " ".join(sentences) + unfinished
 
 
-def _judged(parts: Sequence[Decomposition], digits: int) -> str:
+def _distinct(data: SweepReport, points: Sequence[Point]) -> list[Point]:
+    """Returns the points of which no larger N has the same runs."""
+    return [point for point in points if (point.arm, point.n) not in data.same_runs]
+
+
+def _judged(data: SweepReport, parts: Sequence[Decomposition], digits: int) -> str:
     """Returns a sentence on the adjusted gap: that of the smallest N against the largest N."""
     first, last = parts[0], parts[-1]
+    if (first.arm, first.n) in data.same_runs:
+        return "**No verdict:** the runs of all N are the same, none has used up its states."
     if first.change is None:
         return "**No verdict:** there is one number of training states only."
     change = first.change
     if change.low is None or change.high is None:
         return f"**No verdict:** the gap has no interval ({change.refused})."
     adjusted = ", adjusted for the ease of the training states," if first.ease else ""
+    visited = data.budgets().get(last.arm, math.inf)
+    seen = f" (a run sees about {visited:,.0f} of them)" if visited < last.n else ""
+    seeds = change.counts["seeds"]
     estimate = (
-        f"between N = {first.n:,} and N = {last.n:,} the gap{adjusted} shrinks by "
-        f"{change.text(digits)} ({change.confidence:.0%} interval, paired by training seed)."
+        f"between N = {first.n:,} and N = {last.n:,}{seen} the gap{adjusted} shrinks by "
+        f"{change.text(digits)} ({change.confidence:.0%} interval, paired by training seed, "
+        f"{seeds} seeds)."
     )
     if change.low > 0:
         low, high = last.adjusted.low, last.adjusted.high
@@ -256,6 +269,7 @@ def _caveats(data: SweepReport) -> dict[str, Any]:
     most = max((len(point.seeds) for point in points), default=0)
     return {
         "seeds": most,
+        "unfinished": sorted({f"{arm}, N = {n:,}" for arm, n, _ in data.missing()}),
         "fewer": [f"{p.arm}, N = {p.n:,}: {len(p.seeds)}" for p in points if len(p.seeds) < most],
         "designed": sorted({run.arm for run in data.runs if "subset" in run.states}),
         "untrained": any(math.isnan(each) for p in points for each in p.by_seed.get(TRAIN, ())),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -76,6 +76,8 @@ def score_tables(data: SweepReport, figures: Figures) -> Iterator[tuple[str, str
 def _scores(data: SweepReport, points: Sequence[Point], figures: Figures) -> list[list[str]]:
     """Returns the header of a table of training runs and scores, and a row for every point."""
     names, cells = _score_columns(points, figures)
+    for place, point in enumerate(points):
+        cells[place] = _same(data.same_runs, point, len(names)) or cells[place]
     header = [
         *("arm", "N", "training set", "env steps", "episodes"),
         *("visits per state: least / median / most", "never visited", *names),
@@ -84,14 +86,22 @@ def _scores(data: SweepReport, points: Sequence[Point], figures: Figures) -> lis
     return [header, *([p.arm, f"{p.n:,}", *_training(data, p), *scores] for p, scores in rows)]
 
 
-def short_tables(points: Sequence[Point], figures: Figures) -> str:
-    """Returns one table of all arms, with the scores only."""
-    names, cells = _score_columns(points, figures)
+def short_tables(points: Sequence[Point], figures: Figures, single: Collection[str] = ()) -> str:
+    """Returns one table of all arms, with the scores only.
+
+    Args:
+        points: the results.
+        figures: formats estimates.
+        single: arms of which all results are of one policy.
+    """
+    names, cells = _score_columns(points, figures, single)
     rows = [[p.arm, f"{p.n:,}", *scores] for p, scores in zip(points, cells, strict=True)]
     return _table(["arm", "N", *names], rows)
 
 
-def _score_columns(points: Sequence[Point], figures: Figures) -> tuple[list[str], list[list[str]]]:
+def _score_columns(
+    points: Sequence[Point], figures: Figures, single: Collection[str] = ()
+) -> tuple[list[str], list[list[str]]]:
     """Returns the names of the columns of scores, and their cells for every point."""
     found = dict.fromkeys(name for point in points for name in point.scores)
     others = [name for name in found if name not in (TRAIN, TEST)]
@@ -100,7 +110,7 @@ def _score_columns(points: Sequence[Point], figures: Figures) -> tuple[list[str]
             *(figures(point.scores.get(name)) for name in (TRAIN, TEST)),
             figures(point.gap),
             *(figures(point.scores.get(name)) for name in others),
-            estimand(len(point.seeds)),
+            estimand(len(point.seeds), one_policy=point.arm in single),
         ]
         for point in points
     ]
@@ -122,8 +132,16 @@ def success_table(points: Sequence[Point], figures: Figures) -> str:
     return _table(["arm", "N", *map(_set_name, decided), "interval about"], rows) if rows else ""
 
 
-def parts_table(parts: Sequence[Decomposition], figures: Figures) -> str:
-    """Returns the gap of every arm and N split into its parts; empty if there is no gap."""
+def parts_table(
+    parts: Sequence[Decomposition], figures: Figures, same: Mapping[tuple[str, int], int]
+) -> str:
+    """Returns the gap of every arm and N split into its parts; empty if there is no gap.
+
+    Args:
+        parts: the parts.
+        figures: formats estimates.
+        same: see ``SweepReport.same_runs``.
+    """
     if not parts:
         return ""
     header = [
@@ -132,16 +150,32 @@ def parts_table(parts: Sequence[Decomposition], figures: Figures) -> str:
     ]
     rows = [
         [
-            *(p.arm, f"{p.n:,}", figures(p.gap), figures(p.ease), figures(p.gain)),
-            *(figures(p.loss), figures(p.adjusted), figures(p.change), estimand(len(p.seeds))),
+            *(p.arm, f"{p.n:,}"),
+            *(
+                _same(same, p, len(header) - 2)
+                or [
+                    *map(figures, (p.gap, p.ease, p.gain, p.loss, p.adjusted, p.change)),
+                    estimand(len(p.seeds)),
+                ]
+            ),
         ]
         for p in parts
     ]
     return _table(header, rows)
 
 
-def estimand(seeds: int) -> str:
+def _same(
+    same: Mapping[tuple[str, int], int], row: Point | Decomposition, columns: int
+) -> list[str]:
+    """Returns the cells of an N whose runs are those of a larger N; empty for other N."""
+    larger = same.get((row.arm, row.n))
+    return [*["same runs"] * (columns - 1), f"see N = {larger:,}"] if larger else []
+
+
+def estimand(seeds: int, *, one_policy: bool = False) -> str:
     """Returns what the intervals of a row are about, and how many runs they rest on."""
+    if one_policy:
+        return f"the same policy on other states; {seeds} sets of training states seen"
     return f"other runs on other states; {seeds} run{'s' if seeds > 1 else ''} seen"
 
 

@@ -117,6 +117,29 @@ class SweepReport:
         given = set(self.table["actions"].tolist()) if "actions" in self.table else set()
         return DETERMINISTIC if given == {DETERMINISTIC} else SAMPLED
 
+    @cached_property
+    def same_runs(self) -> dict[tuple[str, int], int]:
+        """The largest N whose runs are those of an arm and a smaller N, by arm and smaller N.
+
+        Random sets of one seed begin with the same states. So trainings that end before they have
+        used up theirs are one training.
+        """
+        played: dict[tuple[str, int], dict[int, tuple[int, int]]] = {}
+        for run in self.runs:
+            if "subset" not in run.states and run.training["episodes"] < run.n:
+                length = (run.training["episodes"], run.training["env_steps"])
+                played.setdefault((run.arm, run.n), {})[run.training_seed] = length
+        found = {}
+        for (arm, n), own in played.items():
+            larger = [
+                m
+                for (other, m), theirs in played.items()
+                if other == arm and m > n and own.items() <= theirs.items()
+            ]
+            if larger:
+                found[arm, n] = max(larger)
+        return found
+
     def missing(self) -> list[tuple[str, int, int]]:
         """Returns arm, N and training seed of the planned runs that have no results yet."""
         names = ("arm", "n", "training_seed")
@@ -267,7 +290,10 @@ def _part(plan: SweepPlan) -> str:
     if plan.config.evaluate.split != TEST:
         return "validation: for choosing settings, not for figures to report"
     times = openings(plan.config.output)
-    return f"test, opened {len(times)} time(s): {', '.join(times)}"
+    return (
+        f"test; sessions in this folder that set out to play it, whether they did or not: "
+        f"{len(times)} ({', '.join(times)}). Sessions whose folder was lost are not counted"
+    )
 
 
 def _intervals(config: SweepConfig) -> Intervals:
@@ -373,6 +399,6 @@ def states_text(folder: Path, states: int) -> str:
     if not inert:
         return f"{states:,}; every factor changes something for these observations"
     return (
-        f"{states:,}; with these observations at most {int(found['states']):,} can be told apart: "
-        f"{inert} changed nothing in {tried} of {tried} states"
+        f"{states:,}; {int(found['states']):,} without {inert}, which changed nothing that these "
+        f"observations show of random actions in {tried} of {tried} states"
     )

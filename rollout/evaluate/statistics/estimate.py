@@ -121,8 +121,8 @@ def t_quantile(confidence: float, degrees: float) -> float:
 
 
 def _fixed(value: float, digits: int) -> str:
-    shown = f"{value:.{digits}f}"
-    return shown.removeprefix("-") if float(shown) == 0 else shown  # never "-0.000"
+    # "-0.000" is below 0: whether 0 is in an interval can be seen. What is below by rounding is 0.
+    return f"{round(value, 12) or 0.0:.{digits}f}"
 
 
 def wilson(successes: int, trials: int, *, confidence: float = 0.95) -> Estimate:

@@ -132,8 +132,13 @@ def test_an_estimate_reads_as_figure_and_interval():
     estimate = Estimate(0.534, 0.4871, 0.5806, 0.95, "t")
     assert estimate.text() == "0.534 [0.487, 0.581]"
     assert estimate.text(2) == "0.53 [0.49, 0.58]"
-    assert Estimate(-0.0001, -0.5, 0.5, 0.95, "t").text() == "0.000 [-0.500, 0.500]"
+    assert Estimate(1e-17, -1e-17, 0.5, 0.95, "t").text() == "0.000 [0.000, 0.500]"
     assert Estimate(2.0, None, None, 0.95, "t", {}, "why").text(0) == "2 (no interval: why)"
+
+
+@pytest.mark.parametrize(("low", "shown"), [(-0.0004, "-0.000"), (0.0004, "0.000")])
+def test_whether_zero_is_in_an_interval_can_be_seen(low, shown):
+    assert Estimate(0.014, low, 0.029, 0.95, "t").text() == f"0.014 [{shown}, 0.029]"
 
 
 def test_an_interval_of_no_width_says_that_nothing_was_measured():

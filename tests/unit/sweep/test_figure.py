@@ -141,6 +141,14 @@ def test_states_that_were_not_all_visited_are_shaded(arms, tmp_path):
     assert b"#f0ede4" not in plain.read_bytes()
 
 
+def test_sizes_that_share_their_runs_are_one_point(tmp_path, base):
+    _, svg = picture(tmp_path, same=[("random", 256)])
+    assert "≥ 256" in texts(svg)
+    assert "1,024" not in texts(svg)
+    dots = [each.read_text().count("<use ") for each in (base[1], svg)]
+    assert dots[1] < dots[0]
+
+
 def test_all_sets_are_distinguished(tmp_path):
     sets = {
         "train": 0.8,

@@ -14,7 +14,7 @@ from tests.unit.sweep.sweep_tables import BASE, cross_played, lose, sweep_table
 
 pytestmark = pytest.mark.heavy
 
-SCRIPT = Path(__file__).parents[3] / "benchmarks" / "science" / "reanalysis.py"
+SCRIPT = Path(__file__).parents[3] / "benchmarks" / "reanalysis.py"
 
 
 def reanalysed(folder):

@@ -66,7 +66,7 @@ def test_the_verdict_comes_first_and_says_how_far_the_gap_shrinks(tmp_path):
         "**The gap shrinks with N, and at the largest it cannot be told from zero:** "
         "between N = 16 and N = 1,024 the gap shrinks by 0.280 ["
     )
-    assert "(95% interval, paired by training seed)" in first
+    assert "(95% interval, paired by training seed, 3 seeds)" in first
     assert "With N = 16 training states" in first
     for point in (points[0], points[-1]):
         assert point.gap.text(3) in first
@@ -134,6 +134,31 @@ def test_n_above_the_number_of_episodes(tmp_path):
     assert "The training sets of random are not random samples" in section(written, "Caveats")
     text = section(report(tmp_path, sweep_table(BASE), episodes=1024), title)
     assert text == "- random: no run has more states than it plays episodes."
+
+
+def test_sizes_that_share_their_runs_are_reported_once(tmp_path):
+    rows = sweep_table({**BASE, ("random", 4096): BASE["random", 1024]})
+    data = report_of(rows, episodes=300)
+    write_report(tmp_path / "report.md", data)
+    text = (tmp_path / "report.md").read_text()
+    assert data.same_runs == {("random", 1024): 4096}
+    for title in ("Scores (sampled actions)", "What the gap consists of"):
+        *_, shared, last = rows_of(section(text, title))
+        assert (shared["N"], shared["interval about"]) == ("1,024", "see N = 4,096")
+        assert [*shared.values()].count("same runs") >= 3
+        assert "same runs" not in last.values()
+    assert "N = 4,096 (a run sees about 300 of them)" in verdict(data)
+    assert [row["N"] for row in rows_of(section(text, "Success rates"))][-2:] == ["256", "4,096"]
+
+
+def test_only_runs_that_never_used_up_their_states_are_the_same():
+    data = report_of(sweep_table(BASE), episodes=200)
+    assert data.same_runs == {("random", 256): 1024}
+    other = [replace(r, training={**r.training, "episodes": 199}) for r in data.runs[-1:]]
+    assert not replace(data, runs=[*data.runs[:-1], *other]).same_runs
+    lists = [replace(run, states={**run.states, "subset": "lists"}) for run in data.runs]
+    assert not replace(data, runs=lists).same_runs
+    assert "**No verdict:** the runs of all N are the same" in said(sweep_table(BASE), episodes=9)
 
 
 def test_one_seed_is_refused_an_interval_and_told_why(tmp_path):
@@ -239,6 +264,8 @@ def test_an_unfinished_sweep_lists_what_is_missing(tmp_path):
     assert section(text, "Missing runs").splitlines() == [
         f"- random, N = 4,096, training seed {seed}" for seed in range(3)
     ]
+    caveat = "figures of random, N = 4,096 will change with the missing runs"
+    assert caveat in section(text, "Caveats")
     whole = report(tmp_path, rows, planned=planned[:12])
     assert "Missing runs" not in whole
     assert "Unfinished" not in whole

@@ -253,7 +253,7 @@ def test_the_report_says_which_states_can_be_told_apart(folder, call):
     file.write_text(json.dumps({**found, "inert": ["x"], "states": "3"}))
     call("--resume")
     assert (
-        "at most 3 can be told apart: x changed nothing"
+        "; 3 without x, which changed nothing that these"
         in (folder / "run" / "report.md").read_text()
     )
     file.write_text(json.dumps({**found, "key": "of another game"}))
@@ -571,14 +571,14 @@ def test_settings_are_chosen_on_validation_states_and_test_is_opened_on_record(f
     assert "validation: for choosing settings" in report.read_text()
     assert call("--resume", "--set", *some, "evaluate.split=test")[0] == 0
     assert len(record.read_text().splitlines()) == 1
-    assert "test, opened 1 time(s): 20" in report.read_text()
+    assert "whether they did or not: 1 (20" in report.read_text()
     assert call("--resume", "--set", *some, "evaluate.split=test")[0] == 0  # evaluates nothing
     assert len(record.read_text().splitlines()) == 1
     record.write_bytes(b"\xff damaged\n" + record.read_bytes() + b'{"time": ')  # and killed
     more = ("evaluate.split=test", "evaluate.test_states=12")
     assert call("--resume", "--set", *some, *more)[0] == 0
     assert len(record.read_bytes().splitlines()) == 3
-    assert "test, opened 3 time(s): at an unknown time, 20" in report.read_text()
+    assert "whether they did or not: 3 (at an unknown time, 20" in report.read_text()
 
 
 def test_progress_says_when_only_evaluations_are_left():
