@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import matplotlib as mpl
 import numpy as np
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
     from rollout.evaluate.statistics import Estimate
     from rollout.sweep.decomposition import Decomposition
+
+_P = TypeVar("_P", "Point", "Decomposition")
 
 STYLE: dict[str, Any] = {
     "font.size": 9.0,
@@ -105,13 +107,11 @@ def draw(
         title: title of the figure.
         metric_label: name of the score, on the axis.
         subtitle: line below the title.
-        base_arm: the arm that is shown first, and in grey in the other panels; the first by
-            default.
+        base_arm: the arm that is shown first, and in grey in other panels; by default the first.
         budgets: number of training episodes per run, by arm; where N is larger, not every state was
             visited, and the panel says so.
         parts: the parts of the gaps; where there was cross-play, the adjusted gap is drawn too.
-        same: arm and N whose runs are those of a larger N; all of an arm are drawn once, at the
-            smallest of them.
+        same: arm and N whose runs are those of a larger N; those of an arm are drawn once.
 
     Raises:
         ValueError: there are no points.
@@ -120,8 +120,7 @@ def draw(
     if not points:
         raise ValueError("expected at least one point; there is nothing to draw")
     once = dict(sorted(same, reverse=True))  # of an arm the last, its smallest N, stays
-    points = [point for point in points if point.n <= once.get(point.arm, point.n)]
-    parts = [part for part in parts if part.n <= once.get(part.arm, part.n)]
+    points, parts = _up_to(points, once), _up_to(parts, once)
     arms = by_arm(points)
     base = base_arm if base_arm in arms else next(iter(arms))
     panels = {base: arms[base]}
@@ -134,14 +133,12 @@ def draw(
         heights = [0.6 + math.ceil(len(panels) / _COLUMNS) * _HIGH]
         heights += [(rows + 3.5) * _ROW] if single else []
         width = _WIDE if len(panels) == 1 else min(len(panels), _COLUMNS) * _NARROW
-        height = 0.3 + sum(heights)
-        figure = Figure(figsize=(width, height), layout="constrained")
+        figure = Figure(figsize=(width, 0.3 + sum(heights)), layout="constrained")
         FigureCanvasAgg(figure)
         looks = _looks(points)
-        entries = list(_entries(points, looks, base if len(panels) > 1 else "", shaded=beyond))
-        adjusted = [part for part in parts if part.ease is not None]
-        if any(part.arm in panels for part in adjusted):
-            entries.insert(len(looks), Line2D([], [], **_ADJUSTED, label="gap, adjusted for ease"))
+        adjusted = [part for part in parts if part.ease is not None and part.arm in panels]
+        compared = base if len(panels) > 1 else ""
+        entries = list(_entries(points, looks, compared, shaded=beyond, adjusted=adjusted))
         figure.suptitle(title, x=0.013, ha="left")
         # The legend is placed outside the axes, below the title.
         sheets: Any = figure.subfigures(len(heights), 1, height_ratios=heights, squeeze=False)[:, 0]
@@ -150,6 +147,11 @@ def draw(
         if single:
             _draw_forest(sheets[1], single, panels[base])
         return save(figure, Path(path_stem))
+
+
+def _up_to(found: Sequence[_P], largest: Mapping[str, int]) -> list[_P]:
+    """Returns the points or parts whose N is not above the largest of their arm, if it has one."""
+    return [each for each in found if each.n <= largest.get(each.arm, each.n)]
 
 
 def _looks(points: Sequence[Point]) -> dict[str, dict[str, Any]]:
@@ -169,10 +171,13 @@ def _entries(
     compared: str,
     *,
     shaded: Mapping[str, float],
+    adjusted: Sequence[Decomposition],
 ) -> Iterator[Line2D | Patch]:
     """Yields the entries of the legend."""
     for look in looks.values():
         yield Line2D([], [], **look)
+    if adjusted:
+        yield Line2D([], [], **_ADJUSTED, label="gap, adjusted for ease")
     yield Line2D([], [], color=_GREY, label="one training seed", **{**_SEED, "ms": 7, "alpha": 1})
     if compared:
         yield Line2D([], [], color=_GREY, lw=1.1, label=f"{compared}, to compare")
