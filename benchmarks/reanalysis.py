@@ -396,9 +396,9 @@ def p_of_placement(figures, tests):
     return (2 * stats.t.sf(abs(point) / error, count - 1) * tests,)
 
 
-def episodes_played(figures):
-    """Returns the fewest and the most training episodes of the runs with 10^7 states."""
-    files = RESULTS.glob("appendix_d/finished/random-n10000000-*/result.json")
+def episodes_played(arm):
+    """Returns the training episodes of the runs of an arm with 10^7 states."""
+    files = RESULTS.glob(f"appendix_d/finished/{arm}-n10000000-*/result.json")
     return tuple(json.loads(path.read_text())["training"]["episodes"] for path in files)
 
 
@@ -438,8 +438,10 @@ DERIVED = {
     "hard states there are": lambda f: (len(hard_states(f)),),
     "p of nine": lambda f: p_of_placement(f, 9),
     "p of eighteen": lambda f: p_of_placement(f, 18),
-    "episodes": lambda f: (max(episodes_played(f)),),
-    "fewest episodes": lambda f: (min(episodes_played(f)),),
+    "episodes": lambda _: (max(episodes_played("random")),),
+    "about": lambda _: (round(max(episodes_played("random")), -3),),
+    "fewest episodes": lambda _: (min(episodes_played("random")),),
+    "about of lists": lambda _: (round(np.median(episodes_played("lists")), -3),),
     "least wrong": lambda _: (min(wrong_verdicts()),),
     "most wrong": lambda _: (max(wrong_verdicts()),),
     "grpo": lambda _: of_grpo(),
