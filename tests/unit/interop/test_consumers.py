@@ -70,8 +70,9 @@ def stable_baselines3(toy):
 
 
 def openenv(toy):
-    from rollout.interop.openenv_server import OpenEnvServer
     from starlette.testclient import TestClient
+
+    from rollout.interop.openenv_server import OpenEnvServer
 
     found = {}
 
@@ -146,6 +147,7 @@ def inspect(toy, tools=True, folder="logs"):
 
 def mcp(toy):
     from mcp import Client
+
     from rollout.interop.mcp import McpGames
 
     async def play(games):
