@@ -3,6 +3,7 @@
 import base64
 import json
 import os
+import re
 import secrets
 import signal
 import socket
@@ -45,7 +46,8 @@ def python():
 @contextmanager
 def server(tmp_path, *keys):
     """The process of a server and its address; it must end as asked."""
-    command = [Path(sys.executable).with_name("gamut"), "serve", "--set", "port=0", *keys]
+    config, keys = (keys[:2], keys[2:]) if keys[0] == "--config" else ((), keys)
+    command = [Path(sys.executable).with_name("gamut"), "serve", *config, "--set", "port=0", *keys]
     with (tmp_path / "stderr").open("w") as stderr:
         served = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=stderr, text=True)
     try:
@@ -86,6 +88,18 @@ def test_64_sessions_of_the_client_play_the_same_episodes(python, tmp_path):
             assert episode["rewards"] == rewards
             assert episode["metadata"]["total_reward"] == moment.result.total_reward
             assert not episode["errors"]
+
+
+def test_the_example_of_the_page_runs(python, tmp_path):
+    page = (HERE.parents[1] / "docs" / "serve.md").read_text()
+    example = re.findall("```py\n(.*?)```", page, re.DOTALL)[0]
+    with server(tmp_path, "--config", "configs/serve_crafter.yaml", "games=2") as (_, url):
+        script = example.replace("http://127.0.0.1:8000", url)
+        done = subprocess.run(
+            [python, "-c", script], capture_output=True, text=True, timeout=600, check=False
+        )
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert len(done.stdout.splitlines()) > 10
 
 
 def test_the_validator_passes_it(python, tmp_path):

@@ -8,7 +8,7 @@ import pytest
 from rollout.api import NO_USAGE, Call, Usage
 from rollout.data.calls import describe_calls
 from rollout.errors import BudgetExhausted
-from rollout.evaluate.findings import _calls_row, _usage
+from rollout.evaluate.findings import _usage, calls_row
 from rollout.models.sections import RunLimits
 from rollout.models.spending import Budget, Price
 from rollout.observe.aggregates import spent_figures
@@ -68,5 +68,5 @@ def test_a_report_marks_prices_that_are_not_wholly_known(unpriced, usd, shown, e
     used = _usage(rows, np.ones(2, bool), 0)
     assert used["usd"] == (None if each is None else np.nansum(usd))
     leg = {"player": "a", "set": "test", "actions": "sampled", "usage": used}
-    found = _calls_row(leg)
+    found = calls_row(leg)
     assert (found["USD"], found["USD/episode"], found["USD/success"]) == (shown, each, None)

@@ -771,7 +771,7 @@ def as_evaluation(command, folder):
 
 
 def results(run):
-    if (run / "dataset").exists():
+    if not (run / "episodes.parquet").exists():
         with Dataset(run / "dataset") as dataset:
             return [(e.episode, e.length, e.total_reward, e.end) for e in dataset.episodes()]
     rows = pq.read_table(run / "episodes.parquet").to_pylist()
