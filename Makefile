@@ -95,10 +95,10 @@ INTEROP_EXTRAS := inspect,trl
 VERIFIERS := $(VENV)/verifiers
 packages_of = $$($(1) -c "import sysconfig; print(sysconfig.get_path('purelib'))")
 
-# verifiers pins another mcp than ours, so it has an environment of its own, which sees the rest of this one.
+# verifiers pins another mcp and openai than ours, so it has an environment of its own, which sees the rest of this one.
 $(INTEROP): $(MINEFLAYER)
-	@$(uv_finds); $(call install,-e '.[$(INTEROP_EXTRAS)]')
-	@$(uv_finds); grep -v '^mcp' constraints.txt > $(VENV)/verifiers.txt; \
+	@$(uv_finds); $(call install,-e '.[$(INTEROP_EXTRAS)]' smolagents)
+	@$(uv_finds); grep -vE '^(mcp|openai)' constraints.txt > $(VENV)/verifiers.txt; \
 	$(BIN)/uv venv --quiet --clear --python $(BIN)/python $(VERIFIERS) && \
 	$(BIN)/uv pip install --python $(VERIFIERS)/bin/python -c $(VENV)/verifiers.txt verifiers==0.4.0 && \
 	$(BIN)/uv pip install --python $(VERIFIERS)/bin/python --no-deps -e . && \

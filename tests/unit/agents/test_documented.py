@@ -48,17 +48,17 @@ def saved(folder, monkeypatch, text, name):
     return f"{name}:play"
 
 
+@pytest.mark.filterwarnings("ignore:The 'initial' parameter:DeprecationWarning")  # Inspect AI
 @pytest.mark.parametrize(
     ("word", "package", "answer"),
     [
         ("context.client", "openai", "2"),
-        ("CodeAgent(", "smolagents", CODE),
-        ("SOLVER =", "inspect_ai", "2"),
+        pytest.param("CodeAgent(", "smolagents", CODE, marks=pytest.mark.long),
+        pytest.param("SOLVER =", "inspect_ai", "2", marks=pytest.mark.long),
         pytest.param("subprocess.run", "subprocess", "2", marks=pytest.mark.process),
     ],
 )
 def test_an_agent_of_the_page_plays(tmp_path, monkeypatch, word, package, answer):
-    pytest.importorskip(package)
     (tmp_path / "my_program.py").write_text(PROGRAM)
     monkeypatch.chdir(tmp_path)
     text = block(word).replace('"python"', repr(sys.executable))
@@ -104,8 +104,7 @@ def command(name, folder, config):
 @pytest.mark.heavy
 def test_a_model_learns_from_the_calls_of_an_agent_then_by_playing_it(tmp_path, monkeypatch):
     for package in ("openai", "transformers", "minigrid"):
-        pytest.importorskip(package)
-    text = SHOWS.replace("URL", "picture.url")
+        text = SHOWS.replace("URL", "picture.url")
     function = saved(tmp_path, monkeypatch, text, "learning_agent")
     moves = ["turn left", "turn right", "go forward"]
     policy = {"name": "callable", "function": function, "fallback": "random"}
