@@ -70,6 +70,11 @@ class Session:
     estimate: Estimate | None = None
 
 
+def _records(model: type[BaseModel]) -> bool:
+    """Returns whether a script has an output that a later call can continue."""
+    return "output" in model.model_fields
+
+
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         raise ConfigError(f"{message}; see --help")
@@ -128,7 +133,7 @@ def main(
                     return status
                 missing = job(config, Session(resume or asked, stop))
         except (Exception, KeyboardInterrupt, SystemExit) as error:
-            status = _status(error, stop)
+            status = _status(error, stop, _CONTINUE if _records(model) else "")
             if status is None:
                 raise
             return status
@@ -165,8 +170,12 @@ def _asks(stream: TextIO | None) -> bool:
     return stream is not None and stream.isatty()
 
 
-def _status(error: BaseException, stop: Stop) -> int | None:
-    """Prints in one line how an error ended the script; returns the status, None for a bug."""
+def _status(error: BaseException, stop: Stop, then: str) -> int | None:
+    """Prints in one line how an error ended the script, and ``then`` if it was a signal.
+
+    Returns:
+        The exit status; None for a bug.
+    """
     if isinstance(error, InputError):
         return fail(error)
     if is_disk_full(error):
@@ -183,8 +192,8 @@ def _status(error: BaseException, stop: Stop) -> int | None:
         if not by_signal:  # it stopped, but not with the exception of the signal
             log.debug("the error while it stopped", exc_info=error)
         if stop.reason:
-            return _say(ENDED_SHORT, f"ended short: {stop.reason}{_CONTINUE}")
-        return stopped(signum, _CONTINUE)
+            return _say(ENDED_SHORT, f"ended short: {stop.reason}{then}")
+        return stopped(signum, then)
     if isinstance(error, PluginError | GameError):
         logged = "; the whole traceback is in run.log" * getattr(error, "logged", False)
         return _say(BROKEN, f"error: {_one_line(error)}{logged}")
@@ -201,7 +210,11 @@ def _parser(model: type[BaseModel], description: str) -> _Parser:
         parser.add_argument(
             "--player", metavar="RUN_DIR", help="evaluates this training run, on its own game"
         )
-    parser.add_argument("--resume", action="store_true", help="continue with the run in the output")
+    parser.set_defaults(resume=False)
+    if _records(model):
+        parser.add_argument(
+            "--resume", action="store_true", help="continue with the run in the output"
+        )
     if getattr(model, "estimates", False):
         parser.add_argument(
             "--estimate",

@@ -68,14 +68,14 @@ class Server:
     Attributes:
         url: its address.
         oracle: a runtime plan that earns ``most``; None if there is none.
-        most: largest sum of rewards of an episode.
+        most: largest sum of rewards of an episode; None if it is not known.
         tolerance: how much less of it the oracle may earn.
         margin: how much less random actions must earn.
     """
 
     url: str
     oracle: Mapping[str, Any] | None = None
-    most: float = 1.0
+    most: float | None = None
     tolerance: float = 0.0
     margin: float = 0.0
 
@@ -273,8 +273,8 @@ def _keys(data: Any) -> Iterator[str]:
 
 def oracle_max(server: Server) -> Finding:
     """The oracle earns the largest reward."""
-    if server.oracle is None:
-        return Finding("skip", ["there is no oracle; give a runtime plan"])
+    if server.oracle is None or server.most is None:
+        return Finding("skip", ["there is no oracle; give a runtime plan and what it earns"])
     reset = server.oracle["reset"]
     earned = server.returns(_arguments(reset), server.oracle["actions"])
     measured = {"oracle": earned, "most": server.most, "tolerance": server.tolerance}
@@ -285,6 +285,8 @@ def oracle_max(server: Server) -> Finding:
 
 def floor_gap(server: Server) -> Finding:
     """Random actions earn clearly less than the largest reward."""
+    if server.most is None:
+        return Finding("skip", ["the largest sum of rewards is not known; give it by --most"])
     reset = {"seed": 3} if server.oracle is None else _arguments(server.oracle["reset"])
     floor = max(server.returns(reset, server.actions(seed)) for seed in range(5))
     gap = server.most - floor
@@ -410,8 +412,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Checks a server of OpenEnv's protocol.")
     parser.add_argument("url", help="its address, e.g. http://127.0.0.1:8000")
     parser.add_argument("--oracle", type=Path, metavar="FILE", help="runtime plan of an oracle")
-    parser.add_argument("--most", type=float, default=1.0, help="largest sum of rewards; 1.0")
+    parser.add_argument("--most", type=float, help="largest sum of rewards of an episode")
     given = parser.parse_args(argv)
+    if given.oracle is not None and given.most is None:
+        parser.error("--oracle needs --most, the largest sum of rewards")
     oracle = None if given.oracle is None else json.loads(read_document(given.oracle))
     server, status = Server(given.url.rstrip("/"), oracle, given.most), 0
     for check_id in CHECKS:

@@ -17,7 +17,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from pydantic_core import to_json
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
@@ -304,7 +303,7 @@ class OpenEnvServer:
                 found, status = {"detail": wire.error_data(refused)}, refused.status
             if request.url.path.endswith("/health") and self.draining:
                 status = 503
-            return Response(to_json(found), status, media_type="application/json")
+            return Response(wire.document(found), status, media_type="application/json")
 
         return endpoint
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -79,7 +80,12 @@ def read(text: str | bytes) -> dict[str, Any]:
 
 def write(kind: str, data: Mapping[str, Any]) -> str:
     """Returns the text of a message."""
-    return to_json({"type": kind, "data": data}).decode()
+    return document({"type": kind, "data": data}).decode()
+
+
+def document(data: object) -> bytes:
+    """Returns data as JSON; infinities and NaN, which JSON lacks, are texts such as "Infinity"."""
+    return to_json(data, inf_nan_mode="strings")
 
 
 def reset_arguments(data: object) -> dict[str, Any]:
@@ -91,8 +97,8 @@ def reset_arguments(data: object) -> dict[str, Any]:
     if not isinstance(data, Mapping):
         raise Refused(VALIDATION, "expected the arguments of the reset as a JSON object")
     for name in data:
-        if name not in (*_RESET, "episode_id"):
-            raise Refused(VALIDATION, str(UnknownNameError("argument of reset", str(name), _RESET)))
+        if name not in (known := (*_RESET, "episode_id")):
+            raise Refused(VALIDATION, str(UnknownNameError("argument of reset", str(name), known)))
     episode = data.get("episode_id")
     if episode is not None and (not isinstance(episode, str) or len(episode) > 255):
         raise Refused(VALIDATION, "episode_id: expected a text of at most 255 characters")
@@ -143,7 +149,7 @@ def observation_data(moment: Moment, episode_id: str, goal: str) -> dict[str, An
         "seed": moment.start.seed,
         "attempt": moment.start.attempt,
         "state_set": moment.start.state_set,
-        "progress": moment.progress,
+        "progress": None if math.isnan(moment.progress) else moment.progress,
         "success": moment.success,
         "end": moment.end,
         "total_reward": None if result is None else result.total_reward,

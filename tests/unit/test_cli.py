@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from rollout.cli import Session, main
-from rollout.config import RunConfig, key
+from rollout.config import RunConfig, Section, key
 from rollout.configuration import document
 from rollout.errors import BudgetExhausted, DatasetError, DiskFullError
 from rollout.signals import Stop, Stopped
@@ -153,6 +153,23 @@ def test_help_explains_every_key(capsys) -> None:
     assert "  seed  (int, default 0)\n      Seed of everything." in out
     assert "log.level" not in out  # sections have one line each
     assert re.search(r"^  log +Log output\.$", out, re.MULTILINE)
+
+
+class Endless(Section):
+    seed: int = key(0, "Seed of everything.")
+
+
+def test_a_script_without_an_output_has_nothing_to_continue(capsys) -> None:
+    def function(config: Endless, session: Session) -> None:
+        assert not session.resume
+        raise Stopped(signal.SIGTERM)
+
+    assert main(function, Endless, "", ["--help"]) == 0
+    assert "--resume" not in capsys.readouterr().out
+    assert main(function, Endless, "", ["--resume"]) == 2
+    assert "unrecognized arguments: --resume" in capsys.readouterr().err
+    assert main(function, Endless, "", []) == 128 + signal.SIGTERM
+    assert capsys.readouterr().err == "stopped by SIGTERM\n"
 
 
 def test_help_explains_a_section_or_everything(capsys) -> None:

@@ -13,7 +13,8 @@ from starlette.websockets import WebSocketDisconnect
 from rollout.api import Limits, Task
 from rollout.config import HostConfig, make_config
 from rollout.errors import ConfigError
-from rollout.interop.games import Games
+from rollout.interop import openenv_wire as wire
+from rollout.interop.games import Games, bridge_of
 from rollout.interop.openenv_server import OpenEnvServer
 from rollout.interop.serving import ServeConfig
 from rollout.testing.fakes import FakeBridge
@@ -24,9 +25,10 @@ TOKEN = "a-token-of-more-than-sixteen-letters"
 
 
 @contextmanager
-def serving(bridge=None, *, games=2, host=HERE, token=None, idle_s=60.0):
+def serving(bridge=None, *, games=2, host=HERE, token=None, idle_s=60.0, task=None):
     bridge = bridge or FakeBridge(with_details=True)
-    task = Task("t", "Reach it.", bridge.spec.state_space, FakeEvaluator(), Limits(steps=6))
+    limits = Limits(steps=6)
+    task = task or Task("t", "Reach it.", bridge.spec.state_space, FakeEvaluator(), limits)
     with Games(bridge, task, games=games, host=host) as played:
         server = OpenEnvServer(played, "fake", token, idle_s, 1000)
         with TestClient(server.app, base_url="http://localhost") as client:
@@ -262,6 +264,27 @@ def test_a_server_that_ends_lets_episodes_end():
             pass
         assert client.server.playing == 0
         assert ask(socket, "reset")[1]["reason"] == "ending"
+
+
+def test_answers_are_json_without_nan_and_infinity():
+    bridge = FakeBridge()
+    own = bridge_of(bridge, "")[1]  # the game's own reward has no progress
+    with serving(bridge, task=own) as client:
+        text = client.post("/reset", json={"seed": 1}).text
+        with client.websocket_connect("ws://localhost/ws") as socket:
+            socket.send_text('{"type": "reset", "data": {"seed": 1}}')
+            texts = [text, socket.receive_text()]
+    for text in [*texts, wire.write("observation", {"columns": {"far": [np.inf, np.nan]}})]:
+        data = json.loads(text, parse_constant=pytest.fail)
+    assert data["data"]["columns"]["far"] == ["Infinity", "NaN"]
+    assert json.loads(texts[0])["metadata"]["progress"] is None
+
+
+def test_an_unknown_argument_of_reset_is_answered_with_all_known_ones():
+    with serving() as client:
+        answer = client.post("/reset", json={"sed": 1})
+    assert (answer.status_code, answer.json()["detail"]["code"]) == (422, "VALIDATION_ERROR")
+    assert "Valid: episode_id, index, seed, split, state" in answer.json()["detail"]["message"]
 
 
 def test_idle_sessions_end():
