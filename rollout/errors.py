@@ -241,6 +241,12 @@ class PluginCode:
             raise found from error
         if isinstance(error, SystemExit):
             raise _exit_of(self._what, error) from error
+        main = threading.current_thread() is threading.main_thread()
+        if isinstance(error, GeneratorExit) or (main and isinstance(error, KeyboardInterrupt)):
+            return  # of Python itself, or of a signal
+        found = PluginError(f"{self._what} raised {located(type(error).__name__, '', error)}")
+        found.trace = trace_of(error)
+        raise found from error
 
 
 @contextmanager

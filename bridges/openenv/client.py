@@ -17,7 +17,7 @@ from urllib.parse import quote, urlsplit
 
 import urllib3
 
-from bridges.openenv.instance import Reply, left
+from bridges.openenv.instance import Reply, flag_of, left, reward_of
 from rollout.api import Start
 from rollout.api.child_process import REAP_S, ChildProcess
 from rollout.errors import (
@@ -274,30 +274,27 @@ class OpenenvSession:
 
     def _reply(self, kind: str, data: Mapping[str, Any], timeout_s: float) -> Reply:
         answer = self.ask(kind, data, timeout_s=timeout_s)
+        where = f"{self.server.url} answered {kind}"
         given = answer.get("data")
         if not isinstance(given, dict):
             given = {}
         if answer.get("type") == "error":
             code, said = given.get("code"), given.get("message")
             if code == "VALIDATION_ERROR" and kind == "step":
-                problems = given.get("errors") or [{}]
-                first = problems[0] if isinstance(problems[0], dict) else {}
-                place = "/".join(map(str, first.get("loc", ())))
-                return Reply({}, error=f"{said} {place} {first.get('msg', '')}".strip())
-            raise GameCrashed(f"{self.server.url} answered {kind} with {code}: {said}")
+                return Reply({}, error=f"{said} {_first_problem(given.get('errors'))}".strip())
+            raise GameCrashed(f"{where} with {code}: {said}")
         seen = given.get("observation")
-        if not isinstance(seen, dict):
-            raise GameCrashed(
-                f"{self.server.url} answered {kind} without an observation: "
-                f"{json.dumps(answer)[:_SHOWN]}"
-            )
+        if answer.get("type") != "observation" or not isinstance(seen, dict):
+            raise GameCrashed(f"{where} without an observation: {json.dumps(answer)[:_SHOWN]}")
         metadata = given.get("metadata") or seen.get("metadata") or {}
+        if not isinstance(metadata, dict):
+            raise GameCrashed(f"{where} with metadata that are no object: {metadata!r:.200}")
         about = {k: v for k, v in metadata.items() if k != "episode_id"}  # another each time
         return Reply(
             with_pictures(seen),
-            float(given.get("reward") or 0.0),
-            bool(given.get("done")),
-            bool(about.get("truncated") or about.get("end") == "truncated"),
+            reward_of(given.get("reward"), where),
+            flag_of(given.get("done"), f"{where}: done"),
+            bool(about.get("truncated") is True or about.get("end") == "truncated"),
             details={"metadata": about} if about else {},
         )
 
@@ -307,6 +304,16 @@ class OpenenvSession:
             self._socket.send(json.dumps({"type": "close"}))
         with contextlib.suppress(Exception):
             self._stack.close()
+
+
+def _first_problem(problems: Any) -> str:
+    """Returns place and message of the first of a server's errors of validation, if it has any."""
+    first = problems[0] if isinstance(problems, list) and problems else None
+    if not isinstance(first, dict):
+        return ""
+    place = first.get("loc")
+    words = "/".join(map(str, place)) if isinstance(place, list) else ""
+    return f"{words} {first.get('msg', '')}"
 
 
 def with_pictures(seen: Mapping[str, Any]) -> dict[str, Any]:

@@ -11,9 +11,10 @@ import numpy as np
 
 from bridges.openenv.columns import Shape
 from rollout.api import Columns, ColumnSpec, Details, Frame, Start, check_slots
-from rollout.errors import OutOfTurnError
+from rollout.errors import GameCrashed, OutOfTurnError
 
 SIGNALS = {"reward": ColumnSpec("float32", doc="the server's reward of the step; 0 at the reset")}
+_LARGEST_REWARD = float(np.finfo(np.float32).max)
 TEXT, MISSION = "text", "mission"  # entries of details that policies of language models show
 
 
@@ -115,6 +116,38 @@ class ServedInstance:
         """Ends the game; see ``rollout.api.Instance``."""
         self._frame = None
         self._session.close()
+
+
+def reward_of(value: Any, where: str) -> float:
+    """Returns the reward that a server gave; null is the protocol's word for no reward, 0.
+
+    Args:
+        value: what it gave.
+        where: what gave it, for the message.
+
+    Raises:
+        GameCrashed: it is no finite number.
+    """
+    if value is None:
+        return 0.0
+    if isinstance(value, int | float) and abs(value) <= _LARGEST_REWARD:
+        return float(value)
+    raise GameCrashed(f"{where}: expected a finite number as the reward, got {str(value)[:200]}")
+
+
+def flag_of(value: Any, where: str) -> bool:
+    """Returns a yes or no that a server gave, false for null.
+
+    Args:
+        value: what it gave.
+        where: what gave it, and which field, for the message.
+
+    Raises:
+        GameCrashed: it is neither a boolean, nor 0 or 1.
+    """
+    if value is None or value in (0, 1):
+        return bool(value)
+    raise GameCrashed(f"{where}: expected true or false, got {str(value)[:200]}")
 
 
 def left(deadline: float) -> float:

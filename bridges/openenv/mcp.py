@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from bridges.openenv.bridge import PROBE_S, Served, ServedBridge, seed_space, with_tools
 from bridges.openenv.client import SEED, headers
 from bridges.openenv.columns import shape_of
-from bridges.openenv.instance import Reply
+from bridges.openenv.instance import Reply, flag_of, reward_of
 from rollout.api import Start, option
 from rollout.errors import ConfigError, GameCrashed, GameStartError, GameTimeout, missing_extra
 from rollout.files import open_file
@@ -258,15 +258,14 @@ class McpSession:
         if not isinstance(data, Mapping):
             data = _object(texts[0]) if len(texts) == 1 else {}
         bridge = self._bridge
-        try:
-            reward = float(_at(data, bridge.reward) or 0.0)
-        except (TypeError, ValueError) as error:
-            raise GameCrashed(f"{self._name}: the reward of {tool} is no number") from error
-        truncated = bool(_at(data, bridge.truncated))
+        where = f"{self._name}: {tool}"
+        reward = reward_of(_at(data, bridge.reward), where)
+        truncated = flag_of(_at(data, bridge.truncated), f"{where}: {bridge.truncated}")
+        done = flag_of(_at(data, bridge.done), f"{where}: {bridge.done}")
         return Reply(
             dict(self._seen),
             reward,
-            bool(_at(data, bridge.done)) or tool in bridge.ends or truncated,
+            done or tool in bridge.ends or truncated,
             truncated,
             details={"is_error": True} if result.is_error else {},
         )

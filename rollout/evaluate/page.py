@@ -212,7 +212,7 @@ def _videos(
 ) -> Iterator[Video]:
     by_name = {("/".join(key[:3]), *key[3:]): value for key, value in keys.items()}
     for film in summary.get("films") or ():
-        file = folder / "videos" / film["file"]
+        file = folder / "videos" / Path(film["file"]).name  # a run of others may name any place
         key = by_name.get((film["leg"], film["position"], film["repeat"]))
         if key is None or not file.is_file():
             continue

@@ -210,10 +210,10 @@ class Batcher:
         """Decides, updates the statistics and answers; repeats a call that failed one by one."""
         began, rows = time.monotonic(), sum(r.rows for r in requests)
         answers: list[Any] = []
-        failure: Exception | None = None
+        failure: BaseException | None = None
         try:
             answers = decide(requests)
-        except Exception as error:  # noqa: BLE001 - a policy may raise anything; callers get it
+        except BaseException as error:  # noqa: BLE001 - a policy may raise anything; callers get it
             failure = error
         with self._changed:
             c = self._counters

@@ -364,7 +364,7 @@ class ThreadedCalls:
         self._policy, self._pool = policy, pool
         self._calls = min(calls_of(policy), pool.instances)
         self._inputs: SimpleQueue[tuple[int, PolicyInput] | None] = SimpleQueue()
-        self._results: deque[tuple[int, Decision | Exception]] = deque()
+        self._results: deque[tuple[int, Decision | BaseException]] = deque()
         # Instance and time by ticket, oldest first.
         self._pending: dict[int, tuple[int, float]] = {}
         self._ticket = 0
@@ -394,10 +394,10 @@ class ThreadedCalls:
     def _serve(self) -> None:
         while (submitted := self._inputs.get()) is not None:
             ticket, inputs = submitted
-            result: Decision | Exception
+            result: Decision | BaseException
             try:
                 result = call_policy(self._policy, inputs)
-            except Exception as error:  # noqa: BLE001 - raised again where the result is collected
+            except BaseException as error:  # noqa: BLE001 - raised again where it is collected
                 result = error
             if self._closed:
                 return
@@ -431,7 +431,7 @@ class ThreadedCalls:
             pending = self._pending.pop(ticket, None)
             if pending is None:
                 continue  # it was late
-            if isinstance(result, Exception) and not isinstance(result, BudgetExhausted):
+            if isinstance(result, BaseException) and not isinstance(result, BudgetExhausted):
                 raise result
             collected.append((pending[0], result))
         for ticket, (instance, since) in list(self._pending.items()):

@@ -18,7 +18,7 @@ from functools import partial
 from typing import Any
 
 from starlette.applications import Starlette
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route, WebSocketRoute
 from starlette.types import ASGIApp
@@ -316,6 +316,9 @@ class OpenEnvServer:
                     if len(body) > self._message_bytes:
                         most = f"expected a body of at most {self._message_bytes} bytes"
                         raise Refused(wire.VALIDATION, most, 413, "too_large")
+        except ClientDisconnect as error:
+            half = "the connection was closed in the middle of the body"
+            raise Refused(wire.VALIDATION, half, 400) from error
         except TimeoutError:
             late = f"the body did not arrive within {_SEND_S:g} s"
             raise Refused(wire.VALIDATION, late, 408, "timeout") from None

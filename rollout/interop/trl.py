@@ -117,7 +117,8 @@ class _Environment:
 
     def __init__(self, factory: Environments) -> None:
         self._factory, self._game = factory, _open(factory.games)
-        self._resets, self._total = 0, 0.0
+        self._resets = 0
+        self._total: float | None = None  # None without an episode, and after its loss
         self._lost: GameLost | None = None
 
     def reset(self, **row: Any) -> str | list[dict[str, Any]]:
@@ -136,13 +137,14 @@ class _Environment:
             where["state"] = int(where["state"])
         if not where:
             where = {"index": self._resets % self._factory.games.states.size}
-        self._resets, self._total, self._lost = self._resets + 1, 0.0, None
+        self._resets, self._total, self._lost = self._resets + 1, None, None
         moment = self._game.reset(**where)
+        self._total = 0.0
         return self._content(moment, instructions(self._factory.games, moment, tools=True))
 
     def get_reward(self) -> float | None:
-        """Returns the return of the episode so far; None if the game was lost."""
-        return None if self._lost else self._total
+        """Returns the return of the episode so far; None if there is none, or it was lost."""
+        return self._total
 
     def _play(self, arguments: Mapping[str, Any]) -> str | list[dict[str, Any]]:
         if self._lost is not None:
@@ -150,9 +152,9 @@ class _Environment:
         try:
             moment = self._game.step(self._factory.tool.action(arguments))
         except GameLost as error:
-            self._lost = error
+            self._lost, self._total = error, None
             raise
-        self._total += moment.reward
+        self._total = (self._total or 0.0) + moment.reward
         return self._content(moment)
 
     def _content(self, moment: Moment, before: str = "") -> str | list[dict[str, Any]]:

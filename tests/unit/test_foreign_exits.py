@@ -24,6 +24,7 @@ pytestmark = pytest.mark.heavy
 ROOT = Path(__file__).parents[2]
 
 CODE = """
+import asyncio
 import os
 import sys
 import time
@@ -68,6 +69,14 @@ gymnasium.register("Odd-v0", entry_point=Odd)
 
 def act(observation):
     sys.exit(0)
+
+
+async def cancelled(observation, context):
+    raise asyncio.CancelledError
+
+
+def interrupted(observation, context):
+    raise KeyboardInterrupt
 """
 
 
@@ -106,6 +115,16 @@ def test_in_a_policy(tmp_path, capsys, odd):
     status, said = play(tmp_path, capsys, *given)
     assert status == 1
     assert f"error: the policy tried to end the program: SystemExit: 0 ({tmp_path}" in said
+
+
+@pytest.mark.parametrize("name", ["cancelled", "interrupted"])
+def test_what_ends_threads_and_tasks_ends_the_run_with_its_place(tmp_path, capsys, odd, name):
+    given = ("bridge.name=fake", "policy.name=callable", f"policy.function={odd}:{name}")
+    given = (*given, "policy.fallback=random")
+    status, said = play(tmp_path, capsys, *given)
+    assert status == 1
+    assert "error: the policy raised" in said
+    assert f"in {name})" in said
 
 
 LEAVES = """

@@ -26,6 +26,10 @@ def give_up() -> str:
     return "gone"
 
 @server.tool()
+def lie() -> dict:
+    return {"info": {"score": ""}}
+
+@server.tool()
 def die() -> str:
     os.write(2, b"the last words")
     os._exit(3)
@@ -41,7 +45,7 @@ def test_tools_are_actions_and_a_server_that_dies_is_a_crash(tmp_path):
     bridge = McpBridge(command=(sys.executable, str(script)), **given)
     spec = bridge.spec  # asks the server
     tools = spec.action_labels["tool"]
-    assert tools == ("add", "give_up", "die")
+    assert tools == ("add", "give_up", "lie", "die")
     instance = bridge.launch(tmp_path, [], width=1, timeout_s=30)
     start = Start(spec.state_space.state(0), 0)
 
@@ -65,6 +69,8 @@ def test_tools_are_actions_and_a_server_that_dies_is_a_crash(tmp_path):
         assert step("add", '{"n": 1}')[1:] == (1.0, True)
         instance.reset([0], [start], timeout_s=30)  # a new session, which counts from 0
         assert step("add", '{"n": 1}')[1:] == (1.0, False)
+        with pytest.raises(GameCrashed, match="lie: expected a finite number as the reward"):
+            step("lie")
         with pytest.raises(GameCrashed, match=r"(?s)Connection closed.*the last words"):
             step("die")
     finally:
@@ -75,5 +81,5 @@ def test_tools_are_actions_and_a_server_that_dies_is_a_crash(tmp_path):
 def test_tools_that_there_are_not_are_named(tmp_path):
     script = tmp_path / "server.py"
     script.write_text(SERVER)
-    with pytest.raises(ConfigError, match="no tool 'jump'; it has add, give_up, die"):
+    with pytest.raises(ConfigError, match="no tool 'jump'; it has add, give_up, lie, die"):
         _ = McpBridge(command=(sys.executable, str(script)), tools=("jump",)).spec

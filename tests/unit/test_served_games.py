@@ -2,6 +2,7 @@
 
 import base64
 import json
+import math
 import threading
 from contextlib import contextmanager
 from types import SimpleNamespace
@@ -158,6 +159,14 @@ def test_options_that_do_not_fit_are_refused():
 OBSERVATION = {"type": "observation", "data": {"observation": {"n": 1}, "reward": 2, "done": False}}
 
 
+NO_REWARDS = ("", "1", [], {}, [1.0], math.nan, -math.inf, 1e39, 10**400)
+NO_FLAGS = ("false", "", [], {}, 2)
+
+
+def seen(**data):
+    return {**OBSERVATION, "data": {**OBSERVATION["data"], **data}}
+
+
 def error(code):
     return {"type": "error", "data": {"code": code, "message": "why"}}
 
@@ -208,6 +217,10 @@ START = Start(StateSpace((Factor("seed", range(9)),)).state(3), 0)
         ("[]", GameCrashed, "answered step with"),
         ({"type": "observation", "data": {}}, GameCrashed, "without an observation"),
         (None, GameTimeout, "no answer to step within 0.2 s"),
+        ({**OBSERVATION, "type": "state"}, GameCrashed, "without an observation"),
+        *((seen(reward=each), GameCrashed, "finite number as the reward") for each in NO_REWARDS),
+        *((seen(done=each), GameCrashed, "done: expected true or false") for each in NO_FLAGS),
+        (seen(metadata="many"), GameCrashed, "metadata that are no object: 'many'"),
     ],
 )
 def test_a_server_that_fails_is_a_crash_with_the_reason(answer, kind, said):
@@ -228,6 +241,18 @@ def test_a_server_without_a_free_session_is_waited_for_and_named():
         pytest.raises(GameStartError, match=said),
     ):
         OpenenvSession(server, timeout_s=0.3)
+
+
+@pytest.mark.parametrize("errors", [{"a": 1}, "many", [], [5], [{"loc": 3, "msg": "more"}]])
+def test_an_action_that_is_refused_for_whatever_reason_is_told(errors):
+    refused = error("VALIDATION_ERROR")
+    refused["data"]["errors"] = errors
+    with answering({"step": refused}) as server:
+        session = OpenenvSession(server, timeout_s=5)
+        try:
+            assert session.step({}, timeout_s=5).error.startswith("why")
+        finally:
+            session.close()
 
 
 def test_an_action_that_is_refused_changes_nothing_and_is_told():

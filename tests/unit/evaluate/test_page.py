@@ -16,7 +16,7 @@ from rollout.data import Dataset
 from rollout.data.view import write_listing
 from rollout.evaluate.config import EvaluateConfig
 from rollout.evaluate.evaluate import evaluate
-from rollout.evaluate.page import PAGE, EvaluationPages
+from rollout.evaluate.page import PAGE, EvaluationPages, _videos
 from rollout.evaluate.recording import recorded_episodes
 from rollout.reports import marked
 from rollout.testing.chat_server import ChatServer, Scripted
@@ -245,3 +245,16 @@ def test_marks_are_on_one_scale():
     assert (b["point"], b["low"]) == (3.0, None)
     assert c is None
     assert marked(estimates[1:2])[0]["mark"]["point"] == 50.0
+
+
+def test_films_are_files_of_the_run_whatever_its_summary_names(tmp_path):
+    (tmp_path / "videos").mkdir()
+    (tmp_path / "secret").write_text("a key")
+    film = {"leg": "a/test/sampled", "position": 0, "repeat": 0, "score": 1.0, "rank": "best"}
+    places = {("a", "test", "sampled", 0, 0): "0"}
+    for named in ("../secret", str(tmp_path / "secret"), "..", ""):
+        summary = {"films": [{**film, "same": True, "file": named}]}
+        assert not list(_videos(tmp_path, summary, places))
+    (tmp_path / "videos" / "good.mp4").write_text("film")
+    summary = {"films": [{**film, "same": True, "file": "good.mp4"}]}
+    assert [each.file.name for each in _videos(tmp_path, summary, places)] == ["good.mp4"]

@@ -1,5 +1,6 @@
 """The server of OpenEnv's protocol: what it answers, and what wrong input does not disturb."""
 
+import asyncio
 import base64
 import json
 from contextlib import contextmanager
@@ -220,6 +221,26 @@ def test_wrong_requests_get_codes(path, body, status):
         answer = client.post(path, content=body)
         assert answer.status_code == status, answer.text
         assert answer.json()["detail"]["message"]
+
+
+def test_half_a_request_is_no_error_of_the_server(caplog):
+    parts = [
+        {"type": "http.request", "body": b'{"se', "more_body": True},
+        {"type": "http.disconnect"},
+    ]
+    scope = {"type": "http", "method": "POST", "path": "/reset", "query_string": b""}
+    sent = []
+
+    async def receive():
+        return parts.pop(0)
+
+    async def send(message):
+        sent.append(message)
+
+    with serving() as client:
+        asyncio.run(client.server.app({**scope, "headers": [(b"host", b"[::1]")]}, receive, send))
+    assert sent[0]["status"] == 400
+    assert not [each for each in caplog.records if each.exc_info]
 
 
 @pytest.mark.parametrize("body", ["{", "[]", "{}", '{"method": 1}', '{"method": "a", "params": 1}'])

@@ -101,6 +101,15 @@ def test_a_lost_game_has_no_reward(make):
     assert env.get_reward() == 0.0
 
 
+def test_a_reset_that_fails_has_no_reward(make):
+    host = HostConfig(isolation="in_process", retries=0, backoff_s=0)
+    env = make(FakeBridge(crash_on_reset=1), games=1, host=host)()
+    assert env.get_reward() is None
+    with pytest.raises(GameLost):
+        env.reset(seed=1)
+    assert env.get_reward() is None
+
+
 def test_wrong_input(make):
     with pytest.raises(ConfigError, match="tyo"):
         make("tyo")
