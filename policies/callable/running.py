@@ -123,8 +123,11 @@ def _serve(
 
 
 async def _outcome(awaitable: Awaitable[Any]) -> tuple[Any, BaseException | None]:
-    """Returns the result or the error; an exit raised in a task would end the event loop."""
+    """Returns the result or the error; an exit raised in a task would end the event loop.
+
+    A cancellation would lose its place.
+    """
     try:
         return await awaitable, None
-    except (SystemExit, KeyboardInterrupt) as error:
+    except (SystemExit, KeyboardInterrupt, asyncio.CancelledError) as error:
         return None, error

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import gymnasium
@@ -73,10 +74,6 @@ def act(observation):
 
 async def cancelled(observation, context):
     raise asyncio.CancelledError
-
-
-def interrupted(observation, context):
-    raise KeyboardInterrupt
 """
 
 
@@ -117,14 +114,25 @@ def test_in_a_policy(tmp_path, capsys, odd):
     assert f"error: the policy tried to end the program: SystemExit: 0 ({tmp_path}" in said
 
 
-@pytest.mark.parametrize("name", ["cancelled", "interrupted"])
-def test_what_ends_threads_and_tasks_ends_the_run_with_its_place(tmp_path, capsys, odd, name):
-    given = ("bridge.name=fake", "policy.name=callable", f"policy.function={odd}:{name}")
+def test_an_interrupt_in_a_thread_is_no_signal():
+    def interrupted():
+        with PluginCode("the policy"):
+            raise KeyboardInterrupt
+
+    with (
+        ThreadPoolExecutor(1) as pool,
+        pytest.raises(PluginError, match="the policy raised KeyboardInterrupt"),
+    ):
+        pool.submit(interrupted).result(5)
+
+
+def test_a_cancellation_ends_the_run_with_its_place(tmp_path, capsys, odd):
+    given = ("bridge.name=fake", "policy.name=callable", f"policy.function={odd}:cancelled")
     given = (*given, "policy.fallback=random")
     status, said = play(tmp_path, capsys, *given)
     assert status == 1
     assert "error: the policy raised" in said
-    assert f"in {name})" in said
+    assert "in cancelled)" in said
 
 
 LEAVES = """
