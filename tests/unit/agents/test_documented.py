@@ -104,7 +104,8 @@ def command(name, folder, config):
 @pytest.mark.heavy
 def test_a_model_learns_from_the_calls_of_an_agent_then_by_playing_it(tmp_path, monkeypatch):
     for package in ("openai", "transformers", "minigrid"):
-        text = SHOWS.replace("URL", "picture.url")
+        pytest.importorskip(package)
+    text = SHOWS.replace("URL", "picture.url")
     function = saved(tmp_path, monkeypatch, text, "learning_agent")
     moves = ["turn left", "turn right", "go forward"]
     policy = {"name": "callable", "function": function, "fallback": "random"}
