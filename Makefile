@@ -91,7 +91,7 @@ test: xvfb chromium mineflayer ## all tests, lint among them
 	$(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder -m "not long"
 
 INTEROP := $(VENV)/.interop
-INTEROP_EXTRAS := inspect,trl
+INTEROP_EXTRAS := inspect,ray-serve,trl
 VERIFIERS := $(VENV)/verifiers
 packages_of = $$($(1) -c "import sysconfig; print(sysconfig.get_path('purelib'))")
 
