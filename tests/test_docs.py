@@ -161,3 +161,10 @@ def test_there_is_one_quick_start():
     texts = [(ROOT / page).read_text() for page in ("README.md", "docs/index.md")]
     first, second = (re.search(r"```\nmake setup\n.*?```", text, re.DOTALL)[0] for text in texts)
     assert first == second
+
+
+def test_no_page_installs_another_project():
+    """``gamut`` on the package index is another project."""
+    told = re.compile(r"pip install [^\n`]*gamut(\[|['\"`\s])")
+    wrong = [page.name for page in DOCS if told.search(page.read_text())]
+    assert not wrong, "say pip install -c constraints.txt -e '.[EXTRA]'"
