@@ -332,20 +332,20 @@ same steps of the same episodes fail on both; what must come of each is computed
 
 """
 
-INVARIANTS = """
+SHOWN_BY = {
+    "1 shared retry loops end by default": "not measured: each client plays an episode once",
+    "2 what may have been delivered is not repeated": 'the rows "doubled"',
+    "3 results, failures, unresolved work stay apart": '"lost, and told", "stuck", "lost silently"',
+    "4 a failure is no sample of reward zero": '"made-up rewards"',
+    "5 masked rewards stay out of training": "not measured: nothing trains here",
+    "6 a resume checks identity and keeps attempts": "not measured: servers keep no run",
+    "7 remote sessions are released within bounds": '"games left" after the clients had gone',
+    "8 cancel and shutdown free what they own": '"end by SIGTERM", "processes of games left"',
+}
+INVARIANTS = f"""
 ## The eight invariants of NVIDIA-NeMo/Gym#2750
 
-| invariant | shown by |
-|---|---|
-| 1 shared retry loops end by default | not measured: each client plays an episode once |
-| 2 what may have been delivered is not repeated | the rows "doubled" |
-| 3 results, failures, unresolved work stay apart | "lost, and told", "stuck", "lost silently" |
-| 4 a failure is no sample of reward zero | "made-up rewards" |
-| 5 masked rewards stay out of training | not measured: nothing trains here |
-| 6 a resume checks identity and keeps attempts | not measured: servers keep no run |
-| 7 remote sessions are released within bounds | "games left" after the clients had gone |
-| 8 cancel and shutdown free what they own | "end by SIGTERM", "processes of games left" |
-
+{table(["invariant", "shown by"], [list(row) for row in SHOWN_BY.items()])}
 verifiers 0.4.0 has no column: its environment server plays whole episodes, for each of which it
 starts a program that asks a model. Hosting the game there in the same plain way was not finished,
 so nothing is claimed about it. Each figure is of one run. A server that is killed comes back only
