@@ -31,12 +31,12 @@ from rollout.api import (
     Start,
     Task,
 )
-from rollout.errors import ConfigError, PolicyUnavailable
+from rollout.errors import PolicyUnavailable
 from rollout.models.client import ModelClient
 from rollout.models.gateway import Gateway, Model, StepCalls, new_key
 from rollout.models.grammar import Grammar, Row, UnusableAnswerError, columns_of
 from rollout.models.legal import LegalActions
-from rollout.models.local import LocalModel
+from rollout.models.local import PlaysLocalModel
 from rollout.models.observations import MISSION
 
 _MEMORY = "agent"
@@ -71,7 +71,7 @@ class _Turn:
     row: int
 
 
-class AgentPolicy:
+class AgentPolicy(PlaysLocalModel):
     """Asks a function of one game; thread-safe.
 
     Attributes:
@@ -103,25 +103,6 @@ class AgentPolicy:
         self._actions, self._schema = self._grammar.description, self._grammar.schema
         self._ends = [self._clients.close, self._runner.close]
         self.close = weakref.finalize(self, _call_all, self._ends)
-
-    @property
-    def version(self) -> int:
-        """Version of the weights of a local model; 0 for models elsewhere."""
-        return self._model.version if isinstance(self._model, LocalModel) else 0
-
-    def load(self, weights: Mapping[str, Any], version: int) -> None:
-        """Replaces the weights that a training changes; see ``rollout.api.Trainable``.
-
-        Raises:
-            ConfigError: the model is not a local one, or the weights belong to another.
-        """
-        if not isinstance(self._model, LocalModel):
-            raise ConfigError("a model at an endpoint takes no weights; name one in local.model")
-        self._model.load(weights, version)
-
-    def figures(self) -> Mapping[str, float]:
-        """Returns calls in flight, what was spent and the limits; see ``rollout.api.Reporting``."""
-        return {} if self._model is None else self._model.figures()
 
     def initial_memory(self, starts: Sequence[Start]) -> Columns:
         """Returns an empty memory, and a key of its own, for each episode."""

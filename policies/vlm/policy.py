@@ -41,7 +41,7 @@ from rollout.errors import ConfigError
 from rollout.models.chat_api import incomplete_reason
 from rollout.models.client import Request
 from rollout.models.grammar import Row, UnusableAnswerError, columns_of
-from rollout.models.local import LocalModel
+from rollout.models.local import PlaysLocalModel
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ _Conversation = Generator[Request, Call, _RowDecision]
 """Yields requests, receives their calls, and returns a decision."""
 
 
-class Vlm:
+class Vlm(PlaysLocalModel):
     """Asks a model, one conversation per episode; thread-safe.
 
     Attributes:
@@ -99,29 +99,10 @@ class Vlm:
             recipe.fallback, most, self._composer.grammar, self._composer.legal, spec.name
         )
 
-    @property
-    def version(self) -> int:
-        """Version of the weights of a local model; 0 for models elsewhere."""
-        return self._model.version if isinstance(self._model, LocalModel) else 0
-
-    def load(self, weights: Mapping[str, Any], version: int) -> None:
-        """Replaces the weights that a training changes; see ``rollout.api.Trainable``.
-
-        Raises:
-            ConfigError: the model is not a local one, or the weights belong to another.
-        """
-        if not isinstance(self._model, LocalModel):
-            raise ConfigError("a model at an endpoint takes no weights; name one in local.model")
-        self._model.load(weights, version)
-
     def initial_memory(self, starts: Sequence[Start]) -> Columns:
         """Returns an empty dialogue for each episode."""
         space = None if self._composer.library is None else self._task.state_space
         return new_dialogues(starts, space, trials=self._logs is not None)
-
-    def figures(self) -> Mapping[str, float]:
-        """Returns calls in flight, what was spent and the limits; see ``rollout.api.Reporting``."""
-        return self._model.figures()
 
     def act(
         self,

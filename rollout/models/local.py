@@ -16,7 +16,7 @@ import numpy as np
 
 from rollout.api import Array, Call
 from rollout.errors import ConfigError
-from rollout.models.client import Request
+from rollout.models.client import ModelClient, Request
 from rollout.models.sections import Local
 
 CONFIG, ADAPTER = "config.json", "adapter_config.json"
@@ -155,6 +155,31 @@ class LocalModel:
             )
             for request, each in zip(requests, generated, strict=True)
         ]
+
+
+class PlaysLocalModel:
+    """The weights of a policy whose model may be local; see ``rollout.api.Trainable``."""
+
+    _model: ModelClient | LocalModel | None
+
+    @property
+    def version(self) -> int:
+        """Version of the weights of a local model; 0 for models elsewhere."""
+        return self._model.version if isinstance(self._model, LocalModel) else 0
+
+    def load(self, weights: Mapping[str, Any], version: int) -> None:
+        """Replaces the weights that a training changes; see ``rollout.api.Trainable``.
+
+        Raises:
+            ConfigError: the model is not a local one, or the weights belong to another.
+        """
+        if not isinstance(self._model, LocalModel):
+            raise ConfigError("a model at an endpoint takes no weights; name one in local.model")
+        self._model.load(weights, version)
+
+    def figures(self) -> Mapping[str, float]:
+        """Returns calls in flight, what was spent and the limits; see ``rollout.api.Reporting``."""
+        return {} if self._model is None else self._model.figures()
 
 
 def folder_of(model: str) -> str:
