@@ -15,7 +15,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "configs" / "cluster" / "slurm.sh"
 
-pytestmark = [pytest.mark.ray, pytest.mark.heavy, pytest.mark.slow]
+pytestmark = [pytest.mark.ray, pytest.mark.heavy, pytest.mark.slow, pytest.mark.long]
 
 SRUN = """#!/bin/bash
 # Runs a step here; its options are those that Slurm knows.
@@ -107,7 +107,6 @@ def test_a_job_plays_on_all_nodes_and_leaves_nothing(slurm):
     assert left(slurm) == []
 
 
-@pytest.mark.long
 def test_a_job_whose_time_is_over_saves_and_is_queued_again(slurm):
     running, output = job(slurm, "episodes=100000", "bridge.step_s=0.01")
     deadline = time.monotonic() + 200
