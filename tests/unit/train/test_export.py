@@ -1,6 +1,7 @@
 """Exports of networks: what they compute, what is written beside them, and what is refused."""
 
 import dataclasses
+import functools
 import importlib
 import itertools
 import json
@@ -101,11 +102,34 @@ def checkpoint_of(folder, name, *, bridge=None):
     return write_checkpoint(folder, about, weights=weights, optimizer={}, spec=spec, reads=reads)
 
 
-@pytest.mark.parametrize("format_", FORMATS)
-@pytest.mark.parametrize("name", NETWORKS)
-def test_an_export_computes_what_the_network_does(name, format_, tmp_path):
-    place = checkpoint_of(tmp_path, name)
-    made = export(place, format_, tmp_path / "out")
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory):
+    """Exports a network in a format, once for all tests."""
+
+    @functools.cache
+    def made(name, format_):
+        folder = tmp_path_factory.mktemp("exported")
+        return export(checkpoint_of(folder, name), format_, folder / "out")
+
+    return made
+
+
+# Their operators are those of others: of table, impala, everything, lstm and masked.
+SIMILAR = {"embedding", "nature", "squashed", "gru", "values"}
+EXPORTS = [
+    pytest.param(
+        *(name, format_),
+        marks=[pytest.mark.long] if format_ == "onnx" and name in SIMILAR else [],
+        id=f"{name}-{format_}",
+    )
+    for name in NETWORKS
+    for format_ in FORMATS
+]
+
+
+@pytest.mark.parametrize(("name", "format_"), EXPORTS)
+def test_an_export_computes_what_the_network_does(name, format_, exported):
+    made = exported(name, format_)
     assert made.rows == 128
     assert made.difference < code.TOLERANCE
     assert sorted(p.name for p in made.folder.iterdir()) == sorted(
@@ -130,8 +154,8 @@ def run_example(folder, more):
 
 
 @pytest.mark.parametrize(("name", "format_"), [("lstm", "onnx"), ("everything", "torch")])
-def test_the_example_of_the_card_runs_without_gamut(name, format_, tmp_path):
-    made = export(checkpoint_of(tmp_path, name), format_, tmp_path / "out")
+def test_the_example_of_the_card_runs_without_gamut(name, format_, exported):
+    made = exported(name, format_)
     head = yaml.safe_load((made.folder / "README.md").read_text().split("---")[1])
     assert head["pipeline_tag"] == "reinforcement-learning"
     assert "license" not in head
@@ -139,8 +163,8 @@ def test_the_example_of_the_card_runs_without_gamut(name, format_, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["everything", "values", "lstm"])
-def test_the_layout_in_the_config_explains_the_outputs(name, tmp_path):
-    made = export(checkpoint_of(tmp_path, name), "torch", tmp_path / "out")
+def test_the_layout_in_the_config_explains_the_outputs(name, exported):
+    made = exported(name, "torch")
     about = json.loads((made.folder / "config.json").read_text())
     network = torch.export.load(made.folder / about["file"]).module()
     rng, rows = np.random.default_rng(0), 5
