@@ -45,6 +45,7 @@ from rollout.observe.view import screen
 from rollout.testing import check_policy
 from rollout.testing.chat_server import ChatServer, Scripted, digest_of
 from rollout.testing.fakes import FakeBridge
+from tests.commands import called
 
 ROOT = Path(__file__).resolve().parents[3]
 SPEC = FakeBridge().spec
@@ -648,12 +649,10 @@ def test_a_prompt_extends_another(tmp_path):
         load_prompt(str(path), None)
 
 
-@pytest.mark.process
 def test_a_misspelt_option_of_a_group_is_named_with_the_nearest(tmp_path):
-    command, env = job(tmp_path, "http://h/v1", "--set", "policy.endpoint.timeout=3")
-    done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
-    assert done.returncode == 2
-    assert "policy.endpoint.timeout_s" in done.stdout + done.stderr
+    status, said = ran(*job(tmp_path, "http://h/v1", "--set", "policy.endpoint.timeout=3"))
+    assert status == 2
+    assert "policy.endpoint.timeout_s" in said
 
 
 def test_templates_run_in_a_sandbox(tmp_path):
@@ -752,6 +751,13 @@ def job(folder, url, *more, key=""):
     return command, {**os.environ, "MY_KEY": key}
 
 
+def ran(command, env):
+    """Runs a job in this process, which spares it the imports; returns its status and output."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MY_KEY", env["MY_KEY"])
+        return called(Path(command[1]).stem, *command[2:])
+
+
 def watched(run):
     """The screen of ``gamut watch``."""
     console = Console(width=100)
@@ -801,10 +807,8 @@ def test_killed_and_resumed_nothing_is_paid_twice_and_the_run_is_the_same(tmp_pa
         )
         assert state["job"].wait(60) == -signal.SIGKILL
         before = {digest_of(request) for request in server.requests}
-        again = subprocess.run(
-            [*command, "--resume"], env=env, capture_output=True, text=True, check=False
-        )
-        assert again.returncode == 0, again.stderr
+        status, said = ran([*command, "--resume"], env)
+        assert status == 0, said
         twice = {digest for digest, count in server.paid.items() if count > 1}
         # Their answers came after the death of the job, at most one in each of 8 games.
         assert len(twice) <= 8
@@ -812,35 +816,32 @@ def test_killed_and_resumed_nothing_is_paid_twice_and_the_run_is_the_same(tmp_pa
     with ChatServer(by_digest) as server:
         command, env = job(tmp_path / "b", server.url, key="sk-secret-key")
         command = as_evaluation(command, tmp_path / "b") if evaluation else command
-        subprocess.run(command, env=env, capture_output=True, check=True)
+        assert ran(command, env)[0] == 0
     assert results(tmp_path / "a" / "run") == results(tmp_path / "b" / "run")
     for path in tmp_path.rglob("*"):
         assert not path.is_file() or b"sk-secret" not in path.read_bytes(), path
-    assert "sk-secret" not in again.stdout + again.stderr
+    assert "sk-secret" not in said
 
 
-@pytest.mark.process
 def test_a_limit_of_the_run_pauses_it_and_a_refusal_ends_it_with_status_2(tmp_path):
     with ChatServer(by_digest) as server:
-        command, env = job(tmp_path, server.url, "--set", "policy.limits.calls=20")
-        paused = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
-        assert (paused.returncode, len(server.requests)) == (3, 20), paused.stderr
-        assert "limits.calls=20 of the run is reached" in paused.stdout + paused.stderr
+        status, said = ran(*job(tmp_path, server.url, "--set", "policy.limits.calls=20"))
+        assert (status, len(server.requests)) == (3, 20), said
+        assert "limits.calls=20 of the run is reached" in said
     last = json.loads((tmp_path / "run" / "metrics.jsonl").read_text().splitlines()[-1])
     assert (last["models/spent/calls"], last["models/limit/calls"]) == (20, 20)
     assert (last["models/spent/tokens"], last["models/limit/tokens"]) == (20 * 110, None)
     assert "calls 20 of 20   tokens 2,200   USD unknown" in watched(tmp_path / "run")
     with ChatServer(by_digest) as server:  # elsewhere by now
-        command, env = job(tmp_path, server.url, "--resume")
-        again = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
-        assert again.returncode == 0, again.stderr
+        status, said = ran(*job(tmp_path, server.url, "--resume"))
+        assert status == 0, said
         made = 20 + len(server.requests)
     assert f"calls {made}   tokens" in watched(tmp_path / "run"), "of both sessions, without limit"
     with ChatServer(lambda _: Scripted("no such model", status=404)) as server:
-        command, env = job(tmp_path, server.url, "--set", f"output={tmp_path / 'other'}")
-        refused = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
-        assert refused.returncode == 2, refused.stderr
-        assert "no such model" in refused.stdout + refused.stderr
+        other = f"output={tmp_path / 'other'}"
+        status, said = ran(*job(tmp_path, server.url, "--set", other))
+        assert status == 2, said
+        assert "no such model" in said
 
 
 @pytest.mark.process
@@ -925,11 +926,9 @@ def test_an_evaluation_reports_what_calls_cost_and_the_calls_can_be_exported(tmp
     assert (rows[0]["model"], rows[0]["usable"], rows[0]["tokens"]) == ("tiny", True, 110)
 
 
-@pytest.mark.process
 def test_calls_are_exported_as_a_table_and_as_conversations(tmp_path):
     with ChatServer(by_digest) as server:
-        command, env = job(tmp_path, server.url)
-        subprocess.run(command, env=env, capture_output=True, check=True)
+        assert ran(*job(tmp_path, server.url))[0] == 0
         made = len(server.requests)
     assert (tmp_path / "run" / "tables" / f"calls-0-{made}.parquet").is_file()
     table, chat = tmp_path / "calls.parquet", tmp_path / "chat.jsonl"
@@ -949,13 +948,12 @@ def test_calls_are_exported_as_a_table_and_as_conversations(tmp_path):
     assert lines[0]["messages"][-1] == {"role": "assistant", "content": rows[0]["answer"]}
 
 
-@pytest.mark.process
 def test_a_dataset_without_calls_says_so(tmp_path):
     command, env = job(tmp_path, "http://127.0.0.1:9/v1", "--set", "episodes=2")
     config = yaml.safe_load((tmp_path / "config.yaml").read_text())
     config["policy"] = {"name": "random"}
     (tmp_path / "config.yaml").write_text(yaml.safe_dump(config))
-    subprocess.run(command, env=env, capture_output=True, check=True)
+    assert ran(command, env)[0] == 0
     with (
         Dataset(tmp_path / "run" / "dataset") as dataset,
         pytest.raises(DatasetError, match=r"no column extra/calls: its policy, random"),
