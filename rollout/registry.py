@@ -35,6 +35,8 @@ SINGULAR: dict[Group, str] = {
 }
 """Singular of a group's name, in messages and as the configuration key."""
 
+_INFO = (".dist-info", ".egg-info", "egg-info")
+
 
 class PluginImportError(InputError, ImportError):
     """A plug-in is installed under the requested name, but cannot be loaded."""
@@ -88,21 +90,33 @@ def load_plugin(group: Group, name: str) -> type:
 def _points(group: str) -> EntryPoints:
     if group not in SINGULAR:
         raise UnknownNameError("plug-in group", group, SINGULAR)
-    return _installed(f"gamut.{group}", tuple((place, _changed(place)) for place in sys.path))
+    return _installed(f"gamut.{group}", tuple((place, *_packages(place)) for place in sys.path))
 
 
-@lru_cache(maxsize=8)
-def _installed(group: str, _places: tuple[tuple[str, int], ...]) -> EntryPoints:
+@lru_cache(maxsize=32)
+def _installed(group: str, _places: tuple[tuple[str | int, ...], ...]) -> EntryPoints:
     """Reads the installed entry points once, since this opens hundreds of files."""
     return entry_points(group=group)
 
 
-def _changed(place: str) -> int:
-    """Returns the time of the last installation or removal in a folder of ``sys.path``."""
+def _packages(place: str) -> tuple[str | int, ...]:
+    """Returns what changes when something is installed into a folder of ``sys.path``, or removed.
+
+    The time of the folder would not do: runs may write their files beside the script.
+    """
+    folder = Path(place or ".")
     try:
-        return Path(place or ".").stat().st_mtime_ns
+        return _packages_at(folder, folder.stat().st_mtime_ns)
     except OSError:
-        return 0
+        return ()
+
+
+@lru_cache(maxsize=128)
+def _packages_at(folder: Path, changed: int) -> tuple[str | int, ...]:
+    if not folder.is_dir():  # an archive
+        return (changed,)
+    found = [each for each in folder.iterdir() if each.name.lower().endswith(_INFO)]
+    return tuple(part for each in sorted(found) for part in (each.name, each.stat().st_mtime_ns))
 
 
 def _distribution(point: EntryPoint) -> str:

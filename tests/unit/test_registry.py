@@ -1,9 +1,11 @@
 import pickle
 import textwrap
+from importlib.metadata import EntryPoints, entry_points
 from pathlib import Path
 
 import pytest
 
+from rollout import registry
 from rollout.errors import ContractError, InputError, UnknownNameError
 from rollout.registry import PluginImportError, load_plugin, names
 
@@ -93,3 +95,20 @@ def test_an_entry_point_must_name_a_class(install) -> None:
     install("reg_fn", "[gamut.policies]\nreg_fn = reg_fn:f\n", reg_fn="def f(): ...")
     with pytest.raises(ContractError, match="expected 'reg_fn:f' to name a class, got function"):
         load_plugin("policies", "reg_fn")
+
+
+def test_files_that_a_run_writes_beside_its_script_read_nothing_again(
+    install, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install("reg_kept", "[gamut.bridges]\nreg_kept = reg_kept:Mine\n")
+    read: list[str] = []
+
+    def counted(*, group: str) -> EntryPoints:
+        read.append(group)
+        return entry_points(group=group)
+
+    monkeypatch.setattr(registry, "entry_points", counted)
+    for number in range(3):
+        (tmp_path / f"summary-{number}.json").touch()
+        assert "reg_kept" in names("bridges")
+    assert read == ["gamut.bridges"]
