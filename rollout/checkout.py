@@ -19,11 +19,9 @@ def commit_of(root: Path) -> str | None:
 
     A job gets its code without ``.git``, and the commit in the environment variable ``COMMIT``.
     """
-    top = _git(root, "rev-parse", "--show-toplevel")
     # An environment inside another project's checkout is not a checkout of this project.
-    if top is None or Path(top).resolve() != root:
-        return os.environ.get(COMMIT) or None
-    return _commit(root)
+    commit = _commit(root) if (root / ".git").exists() else None
+    return commit or os.environ.get(COMMIT) or None
 
 
 def working_commit(folder: Path | None = None) -> str | None:
@@ -39,20 +37,24 @@ def working_commit(folder: Path | None = None) -> str | None:
 
 
 def _commit(root: Path) -> str | None:
-    commit = _git(root, "rev-parse", "HEAD")
-    changed = _git(root, "status", "--porcelain", "--untracked-files=no")
-    return f"{commit}-dirty" if commit and changed else commit
+    head, *changed = _status(root) or [""]
+    commit = head.removeprefix("# branch.oid ")
+    if commit in ("", "(initial)"):
+        return None
+    return f"{commit}-dirty" if any(not line.startswith("# ") for line in changed) else commit
 
 
-def _git(root: Path, *arguments: str) -> str | None:
+def _status(root: Path) -> list[str]:
+    """Returns what git says of the checkout that a folder is in: its commit, then what changed."""
     program = shutil.which("git")
     if program is None:
-        return None
-    command = [program, "--no-optional-locks", "-C", str(root), *arguments]
+        return []
+    asked = ("status", "--porcelain=v2", "--branch", "--untracked-files=no")
+    command = [program, "--no-optional-locks", "-C", str(root), *asked]
     try:
         done = subprocess.run(
             command, capture_output=True, text=True, timeout=_GIT_TIMEOUT_S, check=False
         )
     except (OSError, subprocess.TimeoutExpired):
-        return None
-    return done.stdout.strip() if done.returncode == 0 else None
+        return []
+    return done.stdout.splitlines() if done.returncode == 0 else []

@@ -35,6 +35,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from shlex import quote
@@ -456,13 +457,18 @@ def versions() -> dict[str, str | int | None]:
     A commit ends in ``-dirty`` if tracked files were changed.
     """
     found: dict[str, str | int | None] = {"python": platform.python_version()}
-    for name in _PACKAGES:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            found[name] = None
+    found |= {name: _version(name) for name in _PACKAGES}
     found["commit"] = commit_of(Path(__file__).resolve().parent.parent)
     found["working_directory"] = working_commit()
     found["platform"] = platform.platform()
     found["cpus"] = os.cpu_count()
     return found
+
+
+@cache
+def _version(package: str) -> str | None:
+    """Returns the version of a package, read once: that of PyTorch is in 30 KB of metadata."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None

@@ -90,6 +90,7 @@ class Rounds(ABC):
         callbacks: Sequence[str] = (),
     ) -> None:
         self.job, self._saving = job, saving
+        self._versions = versions()  # of the code that runs, whatever is edited meanwhile
         self._callbacks: list[Named] = [*load_callbacks(callbacks), *map(with_name, on_update)]
         self.number = self.env_steps = 0
         self._before_s, self._began = 0.0, time.monotonic()
@@ -200,7 +201,7 @@ class Rounds(ABC):
                 "seconds": self.seconds,
                 **about,
                 "run_id": self.job.run.run_id,
-                "versions": versions(),
+                "versions": self._versions,
             },
             weights=self.weights(),
             **parts,
