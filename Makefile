@@ -85,10 +85,10 @@ $(MINEFLAYER): $(READY)
 test: xvfb chromium mineflayer ## all tests, lint among them
 	@# Once, before the workers of pytest ask for the same; the sources may have changed since set-up.
 	$(BIN)/python -m bridges.blockworld.warm
-	@# Four workers on two cores, since the tests of Ray often wait, and each collects all tests; a file at a
+	@# Five workers on two cores, since the tests of Ray often wait, and each collects all tests; a file at a
 	@# time, since its tests share what is costly to make; in the order of the folders, so that no long file
 	@# is the last.
-	$(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder -m "not long"
+	$(BIN)/python -m pytest -n 5 --dist loadfile --no-loadscope-reorder -m "not long"
 
 INTEROP := $(VENV)/.interop
 INTEROP_EXTRAS := inspect,ray-serve,trl

@@ -312,7 +312,7 @@ def test_the_whole_time_that_a_server_asks_for_is_waited():
 @pytest.mark.heavy
 def test_a_server_that_never_answers_loses_the_episode_and_not_the_run():
     with ChatServer(lambda _: Scripted("busy", status=503)) as server:
-        policy = built(server.url, endpoint={"deadline_s": 0.5})
+        policy = built(server.url, endpoint={"deadline_s": 2.0})
         with pytest.raises(PolicyUnavailable, match="status 503: busy"):
             play(policy)
 
