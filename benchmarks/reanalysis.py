@@ -124,6 +124,12 @@ class Arm:
         loss = self.top_held[i].mean() - self.held[i].mean()
         return self.own[i].mean() - others(self.cross, i) + loss
 
+    def change(self, i):
+        """Returns the adjusted gap less that of the largest N, of some of the seeds."""
+        gain = self.top_own[i].mean()
+        gain -= others(self.top_cross, i) if self.played else self.top_held[i].mean()
+        return self.adjusted(i) - gain
+
 
 def others(cross, i):
     """Returns the mean score of some of the seeds on each other's training states."""
@@ -139,12 +145,6 @@ def analyse(arm, *, largest):
     """
     count, own, held, top_held = len(arm.seeds), arm.own, arm.held, arm.top_held
     apart = arm.top_cells - arm.cells
-
-    def change(i):
-        gain = arm.top_own[i].mean()
-        gain -= others(arm.top_cross, i) if arm.played else top_held[i].mean()
-        return arm.adjusted(i) - gain
-
     found = {
         "gap": interval(lambda i: own[i].mean() - held[i].mean(), count, arm.cells),
         "held-out": interval(lambda i: held[i].mean(), count, arm.cells),
@@ -157,7 +157,7 @@ def analyse(arm, *, largest):
         found["gain"] = interval(gain, count, None)
     if not largest:
         found["loss"] = interval(lambda i: top_held[i].mean() - held[i].mean(), count, apart)
-        found["change"] = interval(change, count, apart)
+        found["change"] = interval(arm.change, count, apart)
     return found
 
 
@@ -220,6 +220,7 @@ SWEEPS = {
     "paper": "appendix_d/results.parquet",
     "lists": "appendix_d/lists.parquet",
     **{name: f"hunt_sheep_{name}" for name in ("demo", "matrix", "pixels", "imitation", "wide")},
+    "near": "near_states",
     "doors": "minigrid_seeds",
 }
 
@@ -379,10 +380,14 @@ def in_logits(figures):
     for name in ("own", "held", "top_own", "top_held", "cross", "top_cross"):
         setattr(arm, name, logit(getattr(arm, name)))
 
-    def change(i):
-        return arm.adjusted(i) - (arm.top_own[i].mean() - others(arm.top_cross, i))
+    return interval(arm.change, len(arm.seeds), None)
 
-    return interval(change, len(arm.seeds), None)
+
+def p_of(figure, seeds):
+    """Returns p of a figure that is 0 without an effect, from its interval over the seeds."""
+    point, low, _ = figure
+    error = (point - low) / stats.t.ppf((1 + CONFIDENCE) / 2, seeds - 1)
+    return 2 * stats.t.sf(abs(point) / error, seeds - 1)
 
 
 def p_of_placement(figures, tests):
@@ -390,10 +395,33 @@ def p_of_placement(figures, tests):
     arms = [figures.sweep("matrix")[name] for name in ("placement_fixed", "base")]
     a, b = (Arm(rows, 16, 1024) for rows in arms)
     count = len(a.seeds)
-    statistic = lambda i: a.adjusted(i) - b.adjusted(i)  # noqa: E731
-    point, low, _ = interval(statistic, count, None)
-    error = (point - low) / stats.t.ppf((1 + CONFIDENCE) / 2, count - 1)
-    return (2 * stats.t.sf(abs(point) / error, count - 1) * tests,)
+    return (p_of(interval(lambda i: a.adjusted(i) - b.adjusted(i), count, None), count) * tests,)
+
+
+def remaining(figures, sweep, arm):
+    """Returns every N whose change remains at 5 % after Holm's correction for all of them."""
+    rows = figures.sweep(sweep)[arm]
+    *ns, _ = sorted({n for n, _, _ in rows})
+    ps = {n: p_of(figures[f"{sweep}/{arm}/{n}/change"], len(seeds_of(rows, n))) for n in ns}
+    found = []
+    for place, n in enumerate(sorted(ns, key=ps.get)):
+        if ps[n] * (len(ns) - place) > 1 - CONFIDENCE:
+            break
+        found.append(n)
+    return sorted(found)
+
+
+def change_apart(figures, sweep, one, other):
+    """Returns by how much more the adjusted gap of an arm shrinks than that of another.
+
+    From the least N to the largest, over the seeds of both.
+    """
+    arms = [figures.sweep(sweep)[name] for name in (one, other)]
+    least, top = (f(n for n, _, _ in arms[0]) for f in (min, max))
+    a, b = (Arm(rows, least, top) for rows in arms)
+
+    apart = (a.top_cells - a.cells) - (b.top_cells - b.cells)
+    return interval(lambda i: a.change(i) - b.change(i), len(a.seeds), apart)
 
 
 def episodes_played(arm):
@@ -430,6 +458,12 @@ DERIVED = {
     "clone narrows": lambda f: narrowing(f, "clone"),
     "narrows more": lambda f: narrowing(f, "lists", "clone"),
     "detectable": detectable,
+    **{
+        f"near most {n}": lambda f, n=n: (f[f"near/ppo/{n}/change"][2],)
+        for n in (256, 1000, 10_000)
+    },
+    "near apart": lambda f: change_apart(f, "near", "appo", "ppo"),
+    "near remaining": lambda f: (max(remaining(f, "near", "ppo")),),
     "others' training states": lambda f: (elsewhere(f)["others"].mean(),),
     "all states": lambda f: (elsewhere(f)["full"].mean(),),
     "z of ease": of_ease,
