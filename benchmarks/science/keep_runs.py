@@ -1,10 +1,15 @@
 """Copies what the finished runs of a sweep leave into a folder that is committed.
 
-    python -m benchmarks.science.keep_runs runs/own_states benchmarks/results/own_states/finished
+    python -m benchmarks.science.keep_runs runs/own_states benchmarks/results/own_states
 
-For each run: its result, its evaluated episodes and its validations, with paths below the current
-directory made relative. A sweep goes on elsewhere from these (docs/sweep.md): copied to ``runs`` of
-its output, no finished run is repeated. Runs that are there already are left as they are.
+For each run, into ``finished``: its result, its evaluated episodes and its validations, with paths
+below the current directory made relative. Runs that are there already are left as they are. Into
+``sweep``: what the sweep itself needs to continue. Elsewhere it goes on, with no finished run
+repeated, by
+
+    cp -r benchmarks/results/own_states/sweep runs/own_states
+    cp -r benchmarks/results/own_states/finished runs/own_states/runs
+    gamut sweep --config configs/sweeps/own_states.yaml --resume
 """
 
 from __future__ import annotations
@@ -15,6 +20,8 @@ import shutil
 from pathlib import Path
 
 import pyarrow.parquet as pq
+
+SWEEP = ("config.yaml", "run.json", "test_openings.jsonl")
 
 
 def keep(run: Path, folder: Path) -> bool:
@@ -42,7 +49,10 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     given = parser.parse_args()
     runs = sorted(path.parent for path in (given.sweep / "runs").glob("*/result.json"))
-    new = [run.name for run in runs if keep(run, given.folder)]
+    new = [run.name for run in runs if keep(run, given.folder / "finished")]
+    (given.folder / "sweep").mkdir(exist_ok=True)
+    for name in SWEEP:
+        shutil.copy(given.sweep / name, given.folder / "sweep")
     print(f"{len(new)} of {len(runs)} finished runs are new: {', '.join(new) or 'none'}")
 
 
