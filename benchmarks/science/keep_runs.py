@@ -7,7 +7,7 @@ below the current directory made relative. Runs that are there already are left 
 ``sweep``: what the sweep itself needs to continue. Elsewhere it goes on, with no finished run
 repeated, by
 
-    cp -r benchmarks/results/own_states/sweep runs/own_states
+    mkdir -p runs && cp -r benchmarks/results/own_states/sweep runs/own_states
     cp -r benchmarks/results/own_states/finished runs/own_states/runs
     gamut sweep --config configs/sweeps/own_states.yaml --resume
 """
@@ -52,7 +52,8 @@ def main() -> None:
     new = [run.name for run in runs if keep(run, given.folder / "finished")]
     (given.folder / "sweep").mkdir(exist_ok=True)
     for name in SWEEP:
-        shutil.copy(given.sweep / name, given.folder / "sweep")
+        text = (given.sweep / name).read_text().replace(f"{Path.cwd()}/", "")
+        (given.folder / "sweep" / name).write_text(text)
     print(f"{len(new)} of {len(runs)} finished runs are new: {', '.join(new) or 'none'}")
 
 
