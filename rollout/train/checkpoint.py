@@ -4,7 +4,7 @@
 
     checkpoint.json   policy, game, task, spaces, counters, schedules; digests of all three files
         weights.pt        tensors of the network, by name
-        optimizer.pt      further state that resuming needs
+        optimizer.pt      further state that resuming needs; a copy to play may be without it
 
 A checkpoint is written to a temporary folder and renamed, so an incomplete one never has its final
 name. All its files are checked when it is opened. Tensors are loaded without executing code.
@@ -289,12 +289,14 @@ def prune(folder: Path, keep: int, best: int | None = None) -> None:
 def find_checkpoint(path: Path | str) -> Checkpoint:
     """Returns a checkpoint by its path, or the newest of a run or of a folder of checkpoints.
 
+    One that is named by its path may be without ``optimizer.pt``.
+
     Raises:
         CheckpointError: there is none, or it is damaged; the message names older intact ones.
     """
     path = Path(path).expanduser()
     if any((path / name).exists() for name in (_ABOUT, _WEIGHTS, _OPTIMIZER)):
-        return _open(path)
+        return _open(path, to_play=not (path / _OPTIMIZER).exists())
     for folder in (path, path / "checkpoints"):
         found = newest_checkpoint(folder)
         if found is not None:
@@ -376,8 +378,8 @@ def _places(folder: Path) -> list[Path]:
     return sorted(found, key=lambda p: int(p.name))
 
 
-def _open(path: Path) -> Checkpoint:
-    """Opens and checks a checkpoint."""
+def _open(path: Path, *, to_play: bool = False) -> Checkpoint:
+    """Opens and checks a checkpoint; without its optimizer's state if it is to be played only."""
     data = _checked_bytes(file := path / _ABOUT, None)
     try:
         known = from_json(data)
@@ -398,7 +400,7 @@ def _open(path: Path) -> Checkpoint:
     # Checkpoints of version 0.1 have no digest of the description itself.
     if about["sha256"].get(_ABOUT, own := _digest_of(known)) != own:
         raise CheckpointError(f"{file} is damaged: its text is not what was written")
-    for name in (_WEIGHTS, _OPTIMIZER):
+    for name in (_WEIGHTS,) if to_play else (_WEIGHTS, _OPTIMIZER):
         _checked_bytes(path / name, about["sha256"].get(name, ""))
     return Checkpoint(path, about, read, chosen)
 

@@ -184,7 +184,15 @@ def test_damaged_files_are_refused_when_it_is_opened(tmp_path, name):
         find_checkpoint(place)
     (place / name).unlink()
     with pytest.raises(CheckpointError, match=rf"{name} cannot be read: No such file"):
-        find_checkpoint(place)
+        newest_checkpoint(tmp_path)
+
+
+def test_one_named_by_its_path_plays_without_the_optimizer(tmp_path):
+    place = write(tmp_path)
+    (place / "optimizer.pt").unlink()
+    assert find_checkpoint(place).weights().keys()
+    with pytest.raises(CheckpointError, match=r"optimizer\.pt cannot be read"):
+        find_checkpoint(tmp_path)
 
 
 @pytest.mark.parametrize("name", FILES)
