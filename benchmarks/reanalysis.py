@@ -350,11 +350,33 @@ def elsewhere(figures):
 
 
 def of_ease(figures):
-    """Returns z of other seeds' training states against all states that no policy trained on."""
+    """Returns the score of other seeds' training states less that of all other states, and its z.
+
+    The others are states that no policy trained on.
+    """
     found = elsewhere(figures)
     rest = np.concatenate([found["test"], found["full"]])
     error = np.sqrt(sum(x.var(ddof=1) / len(x) for x in (found["others"], rest)))
-    return ((found["others"].mean() - rest.mean()) / error,)
+    apart = found["others"].mean() - rest.mean()
+    return apart, apart / error
+
+
+def of_states(one, other):
+    """Returns the mean score of sets of states less that of others, in ``fresh_states``.
+
+    Of a state, the mean over the policies; the interval is Welch's, over states.
+
+    Args:
+        one: how the names of the sets begin.
+        other: how those of the others begin.
+    """
+    path = RESULTS / "fresh_states" / "results.parquet"
+    table = pq.read_table(path, columns=["set", "state", "score"])
+    means = table.group_by(["set", "state"]).aggregate([("score", "mean")]).to_pydict()
+    rows = [*zip(means["set"], means["score_mean"], strict=True)]
+    a, b = (np.array([x for name, x in rows if name.startswith(k)]) for k in (one, other))
+    low, high = stats.ttest_ind(a, b, equal_var=False).confidence_interval(CONFIDENCE)
+    return a.mean() - b.mean(), low, high
 
 
 def hard_states(figures):
@@ -467,7 +489,12 @@ DERIVED = {
     "near remaining": lambda f: (max(remaining(f, "near", "ppo")),),
     "others' training states": lambda f: (elsewhere(f)["others"].mean(),),
     "all states": lambda f: (elsewhere(f)["full"].mean(),),
-    "z of ease": of_ease,
+    "training less others": lambda f: of_ease(f)[:1],
+    "z of ease": lambda f: of_ease(f)[1:],
+    "training less fresh": lambda _: of_states("train_", "fresh"),
+    "tested less fresh": lambda _: of_states(("held_out", "sample"), "fresh"),
+    "fresh less tested": lambda _: of_states("fresh", ("held_out", "sample")),
+    "most of a fault": lambda f: (f["training less fresh"][2],),
     "hard states": on_hard_states,
     "logits": in_logits,
     "hard states there are": lambda f: (len(hard_states(f)),),
