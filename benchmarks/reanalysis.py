@@ -221,7 +221,7 @@ SWEEPS = {
     "lists": "appendix_d/lists.parquet",
     **{name: f"hunt_sheep_{name}" for name in ("demo", "matrix", "pixels", "imitation", "wide")},
     "near": "near_states",
-    "own": "own_states/headline.parquet",
+    "own": "own_states",
     "doors": "minigrid_seeds",
 }
 
@@ -482,11 +482,13 @@ DERIVED = {
     "narrows more": lambda f: narrowing(f, "lists", "clone"),
     "detectable": detectable,
     **{
-        f"near most {n}": lambda f, n=n: (f[f"near/ppo/{n}/change"][2],)
-        for n in (256, 1000, 10_000)
+        f"{sweep} most {n}": lambda f, key=f"{sweep}/{arm}/{n}/change": (f[key][2],)
+        for sweep, arm, ns in (("near", "ppo", (256,)), ("own", "own", (64, 256)))
+        for n in (*ns, 1000, 10_000)
     },
     "near apart": lambda f: change_apart(f, "near", "appo", "ppo"),
     "near remaining": lambda f: (max(remaining(f, "near", "ppo")),),
+    "own remaining": lambda f: (max(remaining(f, "own", "own")),),
     "others' training states": lambda f: (elsewhere(f)["others"].mean(),),
     "all states": lambda f: (elsewhere(f)["full"].mean(),),
     "training less others": lambda f: of_ease(f)[:1],
