@@ -221,7 +221,7 @@ SWEEPS = {
     "lists": "appendix_d/lists.parquet",
     **{name: f"hunt_sheep_{name}" for name in ("demo", "matrix", "pixels", "imitation", "wide")},
     "near": "near_states",
-    "own": "own_states/headline.parquet",
+    "own": "own_states",
     "doors": "minigrid_seeds",
 }
 
