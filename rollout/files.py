@@ -181,7 +181,7 @@ def replacing(path: Path, *, fsync: bool = True) -> Iterator[Path]:
     try:
         yield temporary(path)
         put_in_place(path, fsync=fsync)
-    except OSError:
+    except BaseException:  # a signal, too
         temporary(path).unlink(missing_ok=True)
         raise
 

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from rollout.data import Dataset, doctor
+from rollout.files import replacing
 from rollout.signals import Stop, Stopped, interruptible
 
 ROOT = Path(__file__).parents[2]
@@ -249,6 +250,19 @@ def stop_at_a_moment(script, folder, rng, most_s):
                 recorded = json.loads(summary.read_text())["results"]["episodes"]
                 assert recorded == len(dataset.finished().episodes), where
     return status
+
+
+def test_a_signal_while_a_file_is_replaced_leaves_nothing_half_written(tmp_path):
+    (file := tmp_path / "dataset.json").write_text("old")
+
+    def write():
+        with replacing(file) as new:
+            new.write_text("half")
+            raise Stopped(signal.SIGHUP)
+
+    with pytest.raises(Stopped):
+        write()
+    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [(file.name, "old")]
 
 
 @pytest.mark.process
