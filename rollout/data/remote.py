@@ -12,7 +12,7 @@ from typing import Any
 from rollout.data.layout import Layout, numbers_in
 from rollout.data.shard import Seal
 from rollout.errors import DatasetError
-from rollout.files import temporary
+from rollout.files import replacing
 
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*(::[a-z][a-z0-9+.-]*)*://")
 _MOST_SHARDS = 32  # whose files are kept
@@ -155,14 +155,14 @@ class RemoteLayout(Layout):
 
     def _get(self, path: Path) -> None:
         try:
-            self._system.get_file(self._place(path), str(temporary(path)))
+            with replacing(path, fsync=False) as new:
+                self._system.get_file(self._place(path), str(new))
         except FileNotFoundError as error:
             raise DatasetError(
                 f"{self._address} holds no dataset, or not all of it: there is no {self.name(path)}"
             ) from error
         except Exception as error:
             raise DatasetError(f"cannot read {self._place(path)}: {error!r}") from error
-        temporary(path).replace(path)
 
     def _place(self, path: Path) -> str:
         return f"{self._base}/{path.relative_to(self.root).as_posix()}"
