@@ -63,6 +63,8 @@ class StoreServer(AbstractContextManager["StoreServer"]):
             "AWS_ENDPOINT_URL": url,
             "PYTHONPATH": str(customize),
         }
+        # Instances are kept by their arguments, and the address of this store is none of them.
+        type(self.system).clear_instance_cache()
         self.system.mkdir("bucket")
 
     @property
