@@ -447,9 +447,9 @@ def change_apart(figures, sweep, one, other):
     return interval(lambda i: a.change(i) - b.change(i), len(a.seeds), apart)
 
 
-def episodes_played(arm):
-    """Returns the training episodes of the runs of an arm with 10^7 states."""
-    files = RESULTS.glob(f"appendix_d/finished/{arm}-n10000000-*/result.json")
+def episodes_played(arm, sweep="appendix_d", n=10**7):
+    """Returns the training episodes of the runs of an arm with N states."""
+    files = RESULTS.glob(f"{sweep}/finished/{arm}-n{n}-*/result.json")
     return tuple(json.loads(path.read_text())["training"]["episodes"] for path in files)
 
 
@@ -495,7 +495,6 @@ DERIVED = {
     "z of ease": lambda f: of_ease(f)[1:],
     "training less fresh": lambda _: of_states("train_", "fresh"),
     "tested less fresh": lambda _: of_states(("held_out", "sample"), "fresh"),
-    "fresh less tested": lambda _: of_states("fresh", ("held_out", "sample")),
     "most of a fault": lambda f: (f["training less fresh"][2],),
     "hard states": on_hard_states,
     "logits": in_logits,
@@ -505,6 +504,12 @@ DERIVED = {
     "episodes": lambda _: (max(episodes_played("random")),),
     "about": lambda _: (round(max(episodes_played("random")), -3),),
     "fewest episodes": lambda _: (min(episodes_played("random")),),
+    **{
+        f"own {f.__name__} episodes": lambda _, f=f: (
+            f(episodes_played("own", "own_states", 100_000)),
+        )
+        for f in (min, max)
+    },
     "about of lists": lambda _: (round(np.median(episodes_played("lists")), -3),),
     "least wrong": lambda _: (min(wrong_verdicts()),),
     "most wrong": lambda _: (max(wrong_verdicts()),),
