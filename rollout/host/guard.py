@@ -133,7 +133,7 @@ def cut_output(descriptor: int) -> bool:
     """Removes the middle of a file that is larger than ``OUTPUT_BYTES``; returns whether it did.
 
     Its begin and its end stay, with a line between them that says what is missing. What is written
-    during the cut may be lost. Nothing is done to what is not a file.
+    between the last read and the cut is lost. Nothing is done to what is not a file.
 
     Args:
         descriptor: open for appending, as all others that write to the file.
@@ -145,6 +145,7 @@ def cut_output(descriptor: int) -> bool:
         reader = os.open(f"/proc/self/fd/{descriptor}", os.O_RDONLY | os.O_CLOEXEC)
         try:
             end = os.pread(reader, KEPT_BYTES, about.st_size - KEPT_BYTES)
+            end += os.pread(reader, KEPT_BYTES, about.st_size)  # what was written meanwhile
         finally:
             os.close(reader)
         os.ftruncate(descriptor, KEPT_BYTES)

@@ -15,7 +15,7 @@ import pytest
 from rollout.api.child_process import ending
 from rollout.errors import ConfigError
 from rollout.host import guarded
-from rollout.host.guard import KEPT_BYTES, OUTPUT_BYTES, children, descendants
+from rollout.host.guard import KEPT_BYTES, OUTPUT_BYTES, children, cut_output, descendants
 from rollout.host.guarded import Guarded, namespaces_allowed
 from rollout.host.processes import marked_processes, start_time
 
@@ -379,7 +379,10 @@ def test_output_is_bounded_while_a_game_plays_and_after_its_end(start, tmp_path)
     )
     assert until(lambda: b"[Gamut" in log.read_bytes())
     assert game.exit_code is None
+    os.kill(game.guard_pid, signal.SIGSTOP)  # what is written during a cut may be lost
     up.touch()
+    assert until(lambda: log.read_bytes().endswith(b"last\n"))
+    os.kill(game.guard_pid, signal.SIGCONT)
     assert game.wait(LIMIT_S)
     game.stop(at_once=True)
     text = log.read_bytes()
@@ -387,6 +390,23 @@ def test_output_is_bounded_while_a_game_plays_and_after_its_end(start, tmp_path)
     assert text.startswith(b"first\n")
     assert text.count(b"[Gamut removed the middle of this output, which exceeded 16 MiB]\n") == 1
     assert text.endswith(b"\0\nlast\n")
+
+
+def test_a_cut_keeps_what_is_written_while_it_reads(tmp_path, monkeypatch):
+    log, pread = tmp_path / "game.log", os.pread
+    log.write_bytes(bytes(OUTPUT_BYTES + 1))
+
+    def pread_before_a_write(*arguments):
+        monkeypatch.undo()
+        end = pread(*arguments)
+        with log.open("ab") as game:
+            game.write(b"last\n")
+        return end
+
+    with log.open("ab") as output:
+        monkeypatch.setattr(os, "pread", pread_before_a_write)
+        assert cut_output(output.fileno())
+    assert log.read_bytes().endswith(b"\0last\n")
 
 
 def test_the_host_sees_the_game_let_go_of_its_descriptors(tmp_path):
