@@ -82,7 +82,7 @@ def pids(actors):
 
 
 @on_ray
-@pytest.mark.parametrize("count", [1, 2])
+@pytest.mark.parametrize("count", [pytest.param(1, marks=pytest.mark.long), 2])
 def test_three_hosts_ask_and_every_episode_is_as_if_decided_in_one_host(play, count):
     plan = make_plan()
     here = decided_here(plan, 24)

@@ -231,6 +231,7 @@ def test_plain_ray_job_submit_trains_as_well(cluster, tmp_path):
     assert summary["results"]["env_steps"] == 128
 
 
+@pytest.mark.long
 def test_a_relative_output_that_would_go_away_with_the_job_is_refused(cluster, tmp_path):
     path = write_config(tmp_path, SMALL, output="small", env_steps=128)
     done = plain(cluster, "python", "scripts/train.py", "--config", str(path))

@@ -161,7 +161,7 @@ def test_a_run_with_a_runner_is_the_same_after_a_resume(tmp_path):
     assert episodes_of(whole) == episodes_of(broken)
 
 
-@pytest.mark.parametrize("runners", [0, 1])
+@pytest.mark.parametrize("runners", [0, pytest.param(1, marks=pytest.mark.long)])
 def test_states_keep_their_scores_after_a_resume(tmp_path, runners):
     whole, broken = tmp_path / "whole", tmp_path / "broken"
     for folder in (whole, broken):

@@ -42,8 +42,11 @@ def test_files(files):
 
 
 @pytest.mark.long
-def test_servers_of_all_versions():
-    run(["remote_versions.test.js"], ALL_VERSIONS="1")
+@pytest.mark.parametrize(
+    "file", [file for file in FILES if "env.LONG" in (GAME / "test" / file).read_text()]
+)
+def test_all_versions_of_servers_all_seeds(file):
+    run([file], LONG="1")
 
 
 def run(files, **more):

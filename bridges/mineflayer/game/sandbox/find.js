@@ -68,6 +68,10 @@ function mayHold({ palette }, states) {
 /** Returns the states of the 4,096 cells of a section, by x + 16 z + 256 y. */
 function statesOf({ data, palette }) {
   const out = new Uint16Array(4096);
+  if (Buffer.isBuffer(data)) { // before 1.9
+    for (let index = 0; index < 4096; index++) out[index] = data.readUInt16LE(2 * index);
+    return out;
+  }
   // From 1.18 the data has the palette, and does this itself.
   const names = Array.isArray(palette) && data.palette === undefined ? palette : null;
   for (let index = 0; index < 4096; index++) {

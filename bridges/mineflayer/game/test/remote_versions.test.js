@@ -6,7 +6,7 @@ const { serve, play, configOf, array, code, until, events } = require('./remote_
 const { CRAFTABLES } = require('../actions');
 
 /** One of them stands for all, unless all are asked for. */
-const VERSIONS = process.env.ALL_VERSIONS ? ['1.8.8', '1.12.2', '1.18.2', '1.20.4', '1.21.4'] : ['1.20.4'];
+const VERSIONS = process.env.LONG ? ['1.8.8', '1.12.2', '1.18.2', '1.20.4', '1.21.4'] : ['1.20.4'];
 /** It looks first: at the first look flying-squid puts a player back to where it came in. */
 const PROGRAM = `await bot.look(1, 0, true);
   await bot.waitForTicks(4);
