@@ -487,6 +487,8 @@ DERIVED = {
         for n in (*ns, 1000, 10_000)
     },
     "near apart": lambda f: change_apart(f, "near", "appo", "ppo"),
+    "own apart": lambda f: change_apart(f, "own", "appo", "own"),
+    "p of replay": lambda f: (2 * p_of(f["own/replay-own/64/gap"], 5),),  # Holm's, of two
     "near remaining": lambda f: (max(remaining(f, "near", "ppo")),),
     "own remaining": lambda f: (max(remaining(f, "own", "own")),),
     "others' training states": lambda f: (elsewhere(f)["others"].mean(),),
