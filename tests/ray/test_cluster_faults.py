@@ -147,7 +147,7 @@ from rollout.api import Splits, Task
 from rollout.config import build_plugin
 from rollout.evaluators import GameReward
 from rollout.config import HostConfig
-from rollout.host import PlayOptions, fleet as hosts
+from rollout.host import PlayOptions, ray_fleet
 from rollout.host.ray_fleet import RayFleet
 from rollout.host.hosting import HostPlan
 from rollout.host.schedule import Schedule
@@ -172,7 +172,7 @@ with ray_session(sys.argv[1]):
             ray.wait(waiting, num_returns=len(waiting), timeout=600, fetch_local=False)
             Path(sys.argv[2]).touch()
             sys.stdin.readline()
-    hosts._RELIEF_S = 3.0
+    ray_fleet._LATE_S = 3.0
     for fragment in fleet.play(Schedule(states, seed=2, episodes=150)):
         later.update(r.start.episode for r in fragment.results if r.end != "lost")
     reasons = sorted({loss.reason.split(":")[0] for loss in fleet.news.losses})

@@ -80,6 +80,8 @@ def losses(output):
     return [line["train/loss"] for line in lines if "train/loss" in line]
 
 
+# Ray Train copies the options of Ray Data, deprecated ones with them.
+@pytest.mark.filterwarnings("ignore:.use_.*is deprecated:DeprecationWarning")
 @pytest.mark.long
 def test_two_workers_of_ray_train_learn_what_one_process_learns(
     records, tuned, tmp_path, joined_ray
@@ -94,6 +96,7 @@ def test_two_workers_of_ray_train_learn_what_one_process_learns(
 def test_a_checkpoint_is_played_and_a_model_opened(tuned, tmp_path):
     output, summary = tuned
     assert summary["results"]["updates"] == 4
+    assert "no line on" not in (Path(output) / "run.log").read_text(), "a new model is its own"
     assert 0.0 <= summary["results"]["last"]["validation/success"] <= 1.0
     config = {
         "output": str(tmp_path / "evaluation"),

@@ -56,6 +56,7 @@ def fine_tune(
         shown, held_out = _split_episodes(config, dataset.episodes(filter=config.filter))
         needs_ray = bool(config.actors or config.learners.count)
         with open_job("train", config, session, needs_ray=needs_ray) as job:
+            job.lineage.add("used", dataset, plan.recipe)
             log.info("reading %d episodes of %s", len(shown) + len(held_out), config.dataset)
             examples, others = (
                 [
@@ -69,7 +70,6 @@ def fine_tune(
                 plan = _with_new_model(config, plan, job.run.path / _BASE, examples)
             saved = newest_checkpoint(job.run.checkpoints)
             until = -1 if saved is None else saved.env_steps
-            job.lineage.add("used", dataset, plan.recipe)
             job.report(mirrored={}, until=until)
             with job.ray() as stack:
                 learners = stack.enter_context(
