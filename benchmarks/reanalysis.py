@@ -68,14 +68,21 @@ def of_shared_states(cells, confidence=CONFIDENCE):
     return quantile * max(v_states - v_rest, 0), quantile * v_states
 
 
-def interval(statistic, seeds, shared):
-    """Returns point, low and high of a figure: jackknife over seeds, plus the shared states."""
+def interval(statistic, seeds, *shared):
+    """Returns point, low and high of a figure: jackknife over seeds, plus the shared states.
+
+    Args:
+        statistic: of some of the seeds, by their places.
+        seeds: how many there are.
+        shared: the scores of each sample of states that all seeds share; None for none.
+    """
     everyone = list(range(seeds))
     point = statistic(everyone)
     without = [statistic([s for s in everyone if s != left]) for left in everyone]
     pseudo = seeds * point - (seeds - 1) * np.array(without)
     square = stats.t.ppf((1 + CONFIDENCE) / 2, seeds - 1) ** 2 * pseudo.var(ddof=1) / seeds
-    added, least = of_shared_states(shared) if shared is not None else (0.0, 0.0)
+    parts = [of_shared_states(cells) for cells in shared if cells is not None]
+    added, least = (sum(each) for each in zip((0.0, 0.0), *parts, strict=True))
     half = np.sqrt(max(square + added, least))
     return point, point - half, point + half
 
@@ -285,11 +292,15 @@ class Figures(dict):
 def interval_of_own(rows, n, top):
     """Returns the score on the training states."""
     arm = Arm(rows, n, top)
-    states = {frozenset(rows[n, seed, "train"]) for seed in arm.seeds}
-    cells = None
-    if len(states) == 1:  # the same for all seeds
-        cells = np.array([[rows[n, s, "train"][x] for x in sorted(*states)] for s in arm.seeds])
-    return interval(lambda i: arm.own[i].mean(), len(arm.seeds), cells)
+    return interval(lambda i: arm.own[i].mean(), len(arm.seeds), if_shared(rows, n, "train"))
+
+
+def if_shared(rows, n, name):
+    """Returns the scores in a set, (seeds, states); None if the seeds have other states."""
+    each = [rows[n, seed, name] for seed in seeds_of(rows, n)]
+    if len({frozenset(cells) for cells in each}) > 1:
+        return None
+    return np.array([[cells[place] for place in sorted(cells)] for cells in each])
 
 
 def with_ppo(figures):
@@ -323,6 +334,35 @@ def narrowing(figures, arm, other=None):
     )
     apart = sum(k * (a.top_cells - a.cells) for k, a in zip(signs, each, strict=True))
     return interval(lambda i: by_seed[i].mean(), len(by_seed), apart)
+
+
+def inside(rows, n):
+    """Returns the scores of the seeds on held-out states with a run's own entries."""
+    return np.array([score(rows, n, seed, "inside") for seed in seeds_of(rows, n)])
+
+
+def of_range(figures):
+    """Returns what shuffled lists with 100 states lose where other entries come."""
+    arm = Arm(figures.sweep("apart")["shuffled"], 100, 10_000)
+    lost = inside(figures.sweep("apart")["shuffled"], 100) - arm.held
+    return interval(lambda i: lost[i].mean(), len(lost), arm.cells)
+
+
+def of_number(figures, arm):
+    """Returns by how much an arm's gap inside its lists shrinks from 100 to 10,000 states."""
+    rows, gaps, shared = figures.sweep("apart")[arm], [], []
+    for n in (100, 10_000):
+        gaps.append(Arm(rows, n, 10_000).own - inside(rows, n))
+        shared += [if_shared(rows, n, name) for name in ("train", "inside")]
+    by_seed = gaps[0] - gaps[1]
+    return interval(lambda i: by_seed[i].mean(), len(by_seed), *shared)
+
+
+def holm(ps):
+    """Returns the p values after Holm's correction."""
+    ordered = sorted(ps)
+    least = [max((len(ps) - k) * p for k, p in enumerate(ordered[: i + 1])) for i in range(len(ps))]
+    return [min(least[ordered.index(p)], 1.0) for p in ps]
 
 
 def detectable(figures, power=0.8):
@@ -425,13 +465,8 @@ def remaining(figures, sweep, arm):
     """Returns every N whose change remains at 5 % after Holm's correction for all of them."""
     rows = figures.sweep(sweep)[arm]
     *ns, _ = sorted({n for n, _, _ in rows})
-    ps = {n: p_of(figures[f"{sweep}/{arm}/{n}/change"], len(seeds_of(rows, n))) for n in ns}
-    found = []
-    for place, n in enumerate(sorted(ns, key=ps.get)):
-        if ps[n] * (len(ns) - place) > 1 - CONFIDENCE:
-            break
-        found.append(n)
-    return sorted(found)
+    ps = holm([p_of(figures[f"{sweep}/{arm}/{n}/change"], len(seeds_of(rows, n))) for n in ns])
+    return [n for n, p in zip(ns, ps, strict=True) if p <= 1 - CONFIDENCE]
 
 
 def change_apart(figures, sweep, one, other):
@@ -488,7 +523,7 @@ DERIVED = {
     },
     "near apart": lambda f: change_apart(f, "near", "appo", "ppo"),
     "own apart": lambda f: change_apart(f, "own", "appo", "own"),
-    "p of replay": lambda f: (2 * p_of(f["own/replay-own/64/gap"], 5),),  # Holm's, of two
+    "p of replay": lambda f: holm([p_of(f[f"own/replay-own/{n}/gap"], 5) for n in (64, 1000)])[:1],
     "near remaining": lambda f: (max(remaining(f, "near", "ppo")),),
     "own remaining": lambda f: (max(remaining(f, "own", "own")),),
     "others' training states": lambda f: (elsewhere(f)["others"].mean(),),

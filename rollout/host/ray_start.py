@@ -271,11 +271,16 @@ def kill_parts(folder: Path) -> None:
         threading.Event().wait(_SCAN_S)
 
 
-def log_errors(folder: Path) -> None:
-    """Logs the last errors in Ray's own logs, in a folder of sessions."""
-    for path in sorted(folder.glob("session_2*/logs/*")):
-        if path.stem not in ("raylet", "gcs_server") or not path.is_file():
+def log_errors(session: Path) -> None:
+    """Logs the last errors of Ray's head, its raylet and that one's agents, without which it ends.
+
+    Args:
+        session: folder of Ray's files.
+    """
+    for path in sorted(session.glob("logs/*")):
+        of_agent = path.match("*_agent.err")
+        if not (of_agent or path.stem in ("raylet", "gcs_server")) or not path.is_file():
             continue
         lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
-        for line in [line for line in lines if " E " in line or " C " in line][-_SHOWN:]:
+        for line in [x for x in lines if of_agent or " E " in x or " C " in x][-_SHOWN:]:
             log.warning("%s: %s", path.name, line)

@@ -25,6 +25,7 @@ from typing import Any
 
 from rollout.errors import RayUnavailable
 from rollout.host.processes import is_stopped
+from rollout.host.ray_start import log_errors
 from rollout.signals import say
 
 log = logging.getLogger(__name__)
@@ -70,10 +71,11 @@ class RayWatch:
     Args:
         parts: the processes on this machine.
         head: host and port of a head that is none of them; None for no such head.
+        session: folder of Ray's files on this machine.
     """
 
-    def __init__(self, parts: list[_Part], head: tuple[str, int] | None) -> None:
-        self._parts, self._head, self._lost = parts, head, ""
+    def __init__(self, parts: list[_Part], head: tuple[str, int] | None, session: Path) -> None:
+        self._parts, self._head, self._session, self._lost = parts, head, session, ""
         self._last_answer, self._warned = time.monotonic(), False
         self._last_running, self._stop_warned = time.monotonic(), False  # when no part was stopped
         self._acknowledged, self._closed = threading.Event(), threading.Event()
@@ -104,6 +106,7 @@ class RayWatch:
             self._check_stopped()
             if self.lost():
                 log.error("%s; the run ends", self._lost)
+                log_errors(self._session)
                 self._end()
                 return
 
@@ -253,7 +256,8 @@ def _watch_of(node: Any) -> RayWatch:
         with contextlib.suppress(OSError):
             parts.append(_Part("raylet", _listener(node.raylet_socket_name)))
     host, _, port = node.gcs_address.rpartition(":")
-    return RayWatch(parts, None if "gcs_server" in own else (host.strip("[]"), int(port)))
+    address = None if "gcs_server" in own else (host.strip("[]"), int(port))
+    return RayWatch(parts, address, Path(node.get_session_dir_path()))
 
 
 def _listener(path: str) -> int:

@@ -157,7 +157,8 @@ def _start(
         remove_workdir(folder)
         raise
     except Exception as error:  # Ray raises any kind
-        log_errors(session_folder(folder))
+        for session in session_folder(folder).glob("session_2*"):
+            log_errors(session)
         _abandon(folder)
         raise RayUnavailable(
             f"Ray cannot start on this machine: {error}; check its memory, its disk and what "

@@ -7,6 +7,7 @@ import pytest
 import ray
 
 from rollout.cluster.addresses import ADDRESS
+from rollout.host.ray_watch import lost
 from rollout.host.session import ray_session
 
 HERE = Path(__file__).parent
@@ -18,6 +19,7 @@ def local_ray():
     """A Ray of this process; returns its address."""
     if not ray.is_initialized():
         _started.enter_context(ray_session(num_cpus=4))
+    assert not lost(), "an earlier test, or something beside it, has ended this Ray"
     return ray.get_runtime_context().gcs_address
 
 

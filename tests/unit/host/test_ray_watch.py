@@ -25,19 +25,24 @@ def part():
         process.kill()
 
 
-def cluster(gcs_address="127.0.0.1:1", **processes):
+def cluster(gcs_address="127.0.0.1:1", session="/none", **processes):
     """A Ray whose node on this machine has started the given processes."""
     infos = {kind: [SimpleNamespace(process=process)] for kind, process in processes.items()}
     node = SimpleNamespace(all_processes=infos, gcs_address=gcs_address, raylet_socket_name="/none")
+    node.get_session_dir_path = lambda: str(session)
     return SimpleNamespace(_private=SimpleNamespace(worker=SimpleNamespace(_global_node=node)))
 
 
 @pytest.mark.parametrize(("kind", "name"), [("raylet", "raylet"), ("gcs_server", "head (GCS)")])
-def test_a_part_that_is_killed_is_named_at_once(part, caplog, monkeypatch, kind, name):
+def test_a_part_that_is_killed_is_named_at_once(part, caplog, monkeypatch, tmp_path, kind, name):
     monkeypatch.setattr(ray_watch, "_POLL_S", 0.02)
+    (tmp_path / "logs").mkdir()
+    reason = "[2026-11-29 06:27:08,001 E 7 7] (raylet) agent_manager.cc:80: One agent failed"
+    (tmp_path / "logs" / "raylet.out").write_text(f"[2026 I 7 7] begun\n{reason}\n")
+    (tmp_path / "logs" / "runtime_env_agent.err").write_text("ImportError: aiohttp\n")
     with socket.create_server(("127.0.0.1", 0)) as head:
         address = f"127.0.0.1:{head.getsockname()[1]}"
-        with watched(cluster(address, **{kind: part})):
+        with watched(cluster(address, tmp_path, **{kind: part})):
             require_ray()
             part.kill()
             said = f"Ray's {name} on this machine, process {part.pid}, was killed by SIGKILL"
@@ -50,6 +55,9 @@ def test_a_part_that_is_killed_is_named_at_once(part, caplog, monkeypatch, kind,
             assert lost_after(ValueError("of ours")) == said
             ray_watch._current._thread.join(10.0)
             assert f"{said}; the run ends" in caplog.text
+            assert f"raylet.out: {reason}" in caplog.text
+            assert "runtime_env_agent.err: ImportError: aiohttp" in caplog.text
+            assert "begun" not in caplog.text
     assert lost() == said, "for what ends after it"
     ray_watch.forget()
     assert lost() == ""
@@ -104,6 +112,7 @@ ray_watch._POLL_S, ray_watch._GRACE_S = 0.02, 0.1
 raylet = subprocess.Popen(["sleep", "600"])
 infos = {"raylet": [SimpleNamespace(process=raylet)]}
 node = SimpleNamespace(all_processes=infos, gcs_address="127.0.0.1:1", raylet_socket_name="")
+node.get_session_dir_path = lambda: "/none"
 ray._private = SimpleNamespace(worker=SimpleNamespace(_global_node=node))
 with ray_watch.watched(ray), ray_watch.conclude_if_lost(lambda: "3 steps"):
     raylet.kill()
