@@ -110,10 +110,6 @@ COMMANDS: Mapping[str, Command] = {
         "Shows an evaluation, or recorded episodes, in a browser of this machine.",
         "rollout.commands.view:main",
     ),
-    "plot": Command(
-        "Draws learning curves of trainings, with bands over their seeds.",
-        "rollout.commands.plot:main",
-    ),
     "submit": Command(
         "Submits a command to a Ray cluster as a job and follows its log.",
         "rollout.cluster.submit:run",
