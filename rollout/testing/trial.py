@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
@@ -18,7 +16,7 @@ from gymnasium import spaces
 from rollout.api import Bridge, BridgeSpec, Columns, Frame, Instance, Start, sample
 from rollout.errors import ContractError, GameStartError, InputError, located, trace_of
 from rollout.host.instances import free_ports
-from rollout.host.processes import marked_processes, owner_mark
+from rollout.host.processes import marked_processes, owned_workdir, owner_mark, remove_workdir
 from rollout.testing.compare import copy_frame, random_start
 from rollout.testing.report import Skipped
 
@@ -57,7 +55,7 @@ class Trial:
     steps: int
     width: int
     seed: int
-    root: Path = field(default_factory=lambda: Path(tempfile.mkdtemp(prefix="check-bridge-")))
+    root: Path = field(default_factory=lambda: owned_workdir("gamut-check-bridge-"))
     workdirs: list[Path] = field(default_factory=list)
     processes: list[psutil.Process] = field(default_factory=list)
     _shared: Instance | None = None
@@ -111,7 +109,7 @@ class Trial:
             ContractError: it failed with an error other than GameStartError or InputError.
         """
         workdir = self.root / f"instance-{len(self.workdirs) + 1}"
-        workdir.mkdir(parents=True)
+        workdir.mkdir()  # fails once the trial has ended and another thread still checks
         self.workdirs.append(workdir)
         before = children()
         try:
@@ -200,7 +198,7 @@ class Trial:
             with suppress(psutil.Error):  # most have ended
                 process.kill()
                 process.wait(5)
-        shutil.rmtree(self.root, ignore_errors=True)
+        remove_workdir(self.root)
 
 
 def corner_actions(space: spaces.Dict, width: int) -> list[Columns]:

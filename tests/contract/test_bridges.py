@@ -23,6 +23,7 @@ from rollout.commands.check_bridge import main as check_bridge_script
 from rollout.config import build_plugin
 from rollout.errors import ContractError, GameStartError, InputError, UnknownNameError
 from rollout.testing import FakeBridge, check_bridge
+from rollout.testing.trial import Trial
 from rollout.testing.bridge_checks import BEFORE_LAUNCH, LAUNCHED
 from rollout.testing.fakes import FakeInstance
 from rollout.testing.game_checks import is_left
@@ -391,6 +392,14 @@ def test_a_game_that_hangs_fails_and_does_not_hang_the_suite(options, name):
     assert report[name].result == "failed"
     assert "did not come back within 1 s; it is in _commit" in report[name].seen
     assert report.names("failed")
+
+
+def test_a_check_that_went_on_behind_the_suite_leaves_no_folder():
+    trial = Trial(FakeBridge(), steps=5, width=1, seed=0)
+    trial.end()
+    with pytest.raises(FileNotFoundError):
+        trial.launch()
+    assert not trial.root.exists()
 
 
 def test_processes_that_a_game_leaves_are_ended_by_the_suite():
