@@ -23,10 +23,10 @@ from rollout.commands.check_bridge import main as check_bridge_script
 from rollout.config import build_plugin
 from rollout.errors import ContractError, GameStartError, InputError, UnknownNameError
 from rollout.testing import FakeBridge, check_bridge
-from rollout.testing.trial import Trial
 from rollout.testing.bridge_checks import BEFORE_LAUNCH, LAUNCHED
 from rollout.testing.fakes import FakeInstance
 from rollout.testing.game_checks import is_left
+from rollout.testing.trial import Trial
 
 CHECKS = [*BEFORE_LAUNCH, *LAUNCHED]
 
