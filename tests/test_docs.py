@@ -1,5 +1,7 @@
 """What README, docs and docstrings name exists: files, modules, names in them, keys, targets."""
 
+import importlib
+import inspect
 import re
 from functools import cache
 from pathlib import Path
@@ -155,6 +157,20 @@ def test_every_page_is_in_the_table_of_contents():
         for p in (ROOT / "docs").rglob("*.md")
     }
     assert sorted(listed) == sorted(pages - {"index"})
+
+
+@pytest.mark.parametrize("name", ["api", "data", "testing"])
+def test_the_reference_names_every_constant(name):
+    """Sphinx finds classes and functions by itself; what is neither stands in the page."""
+    package = importlib.import_module(f"rollout.{name}")
+    page = (ROOT / "docs" / "reference" / f"{name}.md").read_text()
+    listed = {path.rpartition(".")[2] for path in re.findall(r"autodata:: (\S+)", page)}
+    values = {each: getattr(package, each) for each in package.__all__}
+    assert listed == {
+        each
+        for each, value in values.items()
+        if not (inspect.isclass(value) or inspect.isfunction(value))
+    }
 
 
 def test_there_is_one_quick_start():
