@@ -80,9 +80,9 @@ def losses(output):
     return [line["train/loss"] for line in lines if "train/loss" in line]
 
 
-# Ray Train copies the options of Ray Data, deprecated ones with them.
-@pytest.mark.filterwarnings("ignore:.use_.*is deprecated:DeprecationWarning")
 @pytest.mark.long
+# A process that starts learners copies Ray Data's settings, those it has deprecated too.
+@pytest.mark.filterwarnings("ignore::DeprecationWarning:ray.data.context")
 def test_two_workers_of_ray_train_learn_what_one_process_learns(
     records, tuned, tmp_path, joined_ray
 ):
