@@ -15,6 +15,7 @@ import yaml
 from rollout.commands.dataset import main as dataset_command
 from rollout.data import Dataset
 from tests.commands import called
+from tests.processes import killed_at_end
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / "scripts" / "collect.py"
@@ -97,12 +98,13 @@ def test_killed_and_resumed_it_holds_what_an_uninterrupted_run_holds(tmp_path):
     seen = 0
     for signum, status in ((signal.SIGKILL, -9), (signal.SIGTERM, 143)):
         broken = command(tmp_path / "broken", "--resume", "--set", "bridge.step_s=0.002")
-        process = subprocess.Popen(broken, cwd=ROOT, stderr=subprocess.PIPE, text=True)
-        deadline = time.monotonic() + 600
-        while finished(tmp_path / "broken") < seen + 4 and time.monotonic() < deadline:
-            time.sleep(0.02)
-        process.send_signal(signum)
-        _, errors = process.communicate(timeout=600)
+        started = subprocess.Popen(broken, cwd=ROOT, stderr=subprocess.PIPE, text=True)
+        with killed_at_end(started) as process:
+            deadline = time.monotonic() + 600
+            while finished(tmp_path / "broken") < seen + 4 and time.monotonic() < deadline:
+                time.sleep(0.02)
+            process.send_signal(signum)
+            _, errors = process.communicate(timeout=600)
         assert process.returncode == status, errors
         now = finished(tmp_path / "broken")
         assert now >= seen + 4, "finished episodes were lost"

@@ -14,6 +14,7 @@ import pytest
 import yaml
 
 from rollout.data.tables import read_table
+from tests.processes import killed_at_end
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / "scripts" / "evaluate.py"
@@ -155,10 +156,10 @@ def test_killed_twice_and_resumed_it_is_the_same_table(folder, whole):
     """kill -9 of the driver, then SIGTERM, then to the end with other actors."""
     seen = 0
     for signum, status, actors in ((signal.SIGKILL, -9, 0), (signal.SIGTERM, 143, 2)):
-        process = begin(folder, "--resume", "--set", f"actors={actors}")
-        wait_for(lambda seen=seen: ended(folder) >= seen + 5)
-        process.send_signal(signum)
-        _, errors = process.communicate(timeout=600)
+        with killed_at_end(begin(folder, "--resume", "--set", f"actors={actors}")) as process:
+            wait_for(lambda seen=seen: ended(folder) >= seen + 5)
+            process.send_signal(signum)
+            _, errors = process.communicate(timeout=600)
         assert process.returncode == status, errors
         seen = ended(folder)
     assert seen < EPISODES, "it was done before it was stopped, so this shows nothing"
@@ -173,10 +174,11 @@ def test_killed_twice_and_resumed_it_is_the_same_table(folder, whole):
 
 @pytest.mark.long
 def test_a_killed_actor_costs_attempts_and_nothing_else(folder, whole):
-    process = begin(folder, "--set", "actors=2", "bridge.step_s=0.02", "wandb.mode=offline")
-    wait_for(lambda: ended(folder) >= 3 and len(hosts_of(process)) == 2)
-    hosts_of(process)[0].kill()
-    _, errors = process.communicate(timeout=600)
+    settings = ("actors=2", "bridge.step_s=0.02", "wandb.mode=offline")
+    with killed_at_end(begin(folder, "--set", *settings)) as process:
+        wait_for(lambda: ended(folder) >= 3 and len(hosts_of(process)) == 2)
+        hosts_of(process)[0].kill()
+        _, errors = process.communicate(timeout=600)
     assert process.returncode == 0, errors
     table = read_table(folder / "run" / "episodes.parquet")
     for name in whole[1].keys() - {"attempts"}:

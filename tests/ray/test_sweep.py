@@ -17,6 +17,7 @@ from rollout.data.tables import read_table
 from rollout.sweep.config import SweepConfig
 from rollout.sweep.pool import _last_output, _Running, _stalled
 from rollout.sweep.sweep import sweep
+from tests.processes import killed_at_end
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -85,8 +86,8 @@ def begin(folder, *arguments, script=None):
 
 
 def finish(folder, *arguments, status=0, script=None, timeout=600):
-    process = begin(folder, *arguments, script=script)
-    _, said = process.communicate(timeout=timeout)
+    with killed_at_end(begin(folder, *arguments, script=script)) as process:
+        _, said = process.communicate(timeout=timeout)
     assert process.returncode == status, said
     return said
 
@@ -121,16 +122,16 @@ def same(table, other):
 def test_killed_at_any_moment_it_continues(folder):
     """Killed twice, told to stop once, and then to the end: the table of a sweep run here."""
     (folder / "faults" / "wait").write_text("30")  # 1.5 s a run
-    process = begin(folder, "--resume")
-    wait_for(lambda: len(trained(folder)) >= 1)
-    wait_for(lambda: len(list(folder.glob("run/runs/*/result.json"))) >= 1)
-    process.kill()
-    process.communicate(timeout=600)
+    with killed_at_end(begin(folder, "--resume")) as process:
+        wait_for(lambda: len(trained(folder)) >= 1)
+        wait_for(lambda: len(list(folder.glob("run/runs/*/result.json"))) >= 1)
+        process.kill()
+        process.communicate(timeout=600)  # until none of its children is left either
     kept = {p: p.stat().st_mtime_ns for p in folder.glob("run/runs/*/result.json")}
-    process = begin(folder, "--resume")
-    wait_for(lambda: len(begun(folder)) >= 3)
-    process.send_signal(signal.SIGTERM)
-    _, said = process.communicate(timeout=600)
+    with killed_at_end(begin(folder, "--resume")) as process:
+        wait_for(lambda: len(begun(folder)) >= 3)
+        process.send_signal(signal.SIGTERM)
+        _, said = process.communicate(timeout=600)
     assert process.returncode == 143, said
     assert "--resume" in said
     assert json.loads((folder / "run" / "summary.json").read_text())["status"] == "interrupted"

@@ -16,6 +16,7 @@ from rollout.config import RunConfig, Section, key
 from rollout.configuration import document
 from rollout.errors import BudgetExhausted, DatasetError, DiskFullError
 from rollout.signals import Stop, Stopped
+from tests.processes import killed_at_end
 
 
 class Config(RunConfig):
@@ -309,13 +310,13 @@ def test_a_real_process_ends_with_the_status(tmp_path: Path) -> None:
     )
     command = [sys.executable, str(script), "--set", "output=x"]
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
-    process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
-    )
-    assert process.stdout is not None
-    assert process.stdout.readline() == "ready\n"
-    process.terminate()
-    out, error = process.communicate(timeout=300)
+    pipe = subprocess.PIPE
+    started = subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env=environment)
+    with killed_at_end(started) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        process.terminate()
+        out, error = process.communicate(timeout=300)
     assert (process.returncode, out) == (143, "")
     assert error == "stopped by SIGTERM; continue with --resume\n"
     crashed = subprocess.run(

@@ -34,6 +34,7 @@ from rollout.errors import (
     UnknownNameError,
 )
 from rollout.tasks import load_task
+from tests.processes import killed_at_end
 
 pytestmark = pytest.mark.process
 pytest.importorskip("Xlib")
@@ -354,19 +355,15 @@ def test_a_window_killed_as_it_begins_is_a_crash_of_the_game(tmp_path, monkeypat
 @needs_x
 @pytest.mark.parametrize("both", [False, True])
 def test_a_killed_host_leaves_nothing(tmp_path, both):
-    program = subprocess.Popen(
-        [sys.executable, "-c", HOST, str(tmp_path)],
-        cwd=ROOT,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    pid = int(program.stdout.readline())
-    assert "Xvfb" in running(pid)
-    program.kill()
-    if both:
-        os.kill(pid, signal.SIGKILL)
-    program.communicate(timeout=60)
+    command, pipe = [sys.executable, "-c", HOST, str(tmp_path)], subprocess.PIPE
+    started = subprocess.Popen(command, cwd=ROOT, stdin=pipe, stdout=pipe, text=True)
+    with killed_at_end(started) as program:
+        pid = int(program.stdout.readline())
+        assert "Xvfb" in running(pid)
+        program.kill()
+        if both:
+            os.kill(pid, signal.SIGKILL)
+        program.communicate(timeout=60)
     gone(pid)
 
 

@@ -22,6 +22,7 @@ from rollout.judge.people import People
 from rollout.judge.ratings import FILE, known_ratings, read_ratings
 from rollout.judge.rubric import Criterion, Rubric, load_rubric
 from rollout.judge.sources import Clip, UnreadableClip, open_source
+from tests.processes import killed_at_end
 
 HOSTILE = "</script><img src=x onerror=hit()>"
 MCU = load_rubric("mcu")
@@ -310,14 +311,16 @@ def test_the_command_says_where_it_serves_and_what_was_rated(tmp_path):
     (tmp_path / "mine_dirt_2.mp4").write_bytes(b"nothing")
     code = "import sys; from rollout.commands.gamut import main; main()"
     command = [sys.executable, "-c", code, "rate", str(tmp_path)]
-    job = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    said = ""
-    while "Ctrl-C" not in said:
-        more = job.stdout.readline()
-        assert more, said
-        said += more
-    job.send_signal(signal.SIGINT)
-    said += job.communicate(timeout=60)[0]
+    with killed_at_end(
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    ) as job:
+        said = ""
+        while "Ctrl-C" not in said:
+            more = job.stdout.readline()
+            assert more, said
+            said += more
+        job.send_signal(signal.SIGINT)
+        said += job.communicate(timeout=60)[0]
     assert job.returncode in (0, 130), said
     assert "left out" in said
     assert "mine_dirt_2.mp4 cannot be read as a video" in said

@@ -17,6 +17,7 @@ from rollout.errors import RunDirectoryError
 from rollout.observe.metrics import Metrics
 from rollout.observe.run_status import duration, read_status
 from rollout.observe.view import screen
+from tests.processes import killed_at_end
 
 ROOT = Path(__file__).parents[3]
 NOW = 1_800_000_000.0
@@ -501,13 +502,11 @@ def test_it_looks_until_the_job_ends(run):
         "--every",
         "0.1",
     ]
-    shown = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT)
-    try:
+    started = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT)
+    with killed_at_end(started) as shown:
         assert shown.stdout.readline().startswith("first  train  ")
         run.end("done")
         rest, _ = shown.communicate(timeout=120)
-    finally:
-        shown.kill()
     assert shown.returncode == 0
     assert "first  train  done" in rest
 
@@ -522,17 +521,13 @@ def test_who_reads_no_further_is_no_error(run):
         "--every",
         "0.1",
     ]
-    shown = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT
-    )
-    try:
+    pipe = subprocess.PIPE
+    started = subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, cwd=ROOT)
+    with killed_at_end(started) as shown:
         shown.stdout.readline()
         shown.stdout.close()
         assert shown.wait(timeout=120) == 0
         assert not shown.stderr.read()
-    finally:
-        shown.kill()
-        shown.stderr.close()
 
 
 def test_a_folder_without_a_run_is_reported_with_the_runs_nearby(run, tmp_path, capsys):
