@@ -172,6 +172,7 @@ with ray_session(sys.argv[1]):
             ray.wait(waiting, num_returns=len(waiting), timeout=600, fetch_local=False)
             Path(sys.argv[2]).touch()
             sys.stdin.readline()
+    assert ray_fleet._LATE_S  # it is read there by this name
     ray_fleet._LATE_S = 3.0
     for fragment in fleet.play(Schedule(states, seed=2, episodes=150)):
         later.update(r.start.episode for r in fragment.results if r.end != "lost")
@@ -195,17 +196,18 @@ def test_what_a_node_holds_when_it_dies_is_played_by_others(cluster, tmp_path):
             stdout=log,
             stderr=log,
         )
-    try:
-        end = time.monotonic() + 600
-        while not told.exists():
-            assert time.monotonic() < end, said.read_text()
-            assert driver.poll() is None, said.read_text()
-            time.sleep(0.1)
-        cluster.second.raylet.kill()
-        cluster.second.process.wait(timeout=600)
-        driver.communicate(b"\n", timeout=600)
-    finally:
-        kill_all(tree_of(driver.pid))
+    with driver:  # closes its stdin whatever happens
+        try:
+            end = time.monotonic() + 600
+            while not told.exists():
+                assert time.monotonic() < end, said.read_text()
+                assert driver.poll() is None, said.read_text()
+                time.sleep(0.1)
+            cluster.second.raylet.kill()
+            cluster.second.process.wait(timeout=600)
+            driver.communicate(b"\n", timeout=600)
+        finally:
+            kill_all(tree_of(driver.pid))
     assert driver.returncode == 0, said.read_text()
     *counts, reasons = json.loads(told.read_text())
     assert counts == [600, 1, 150, 1, 1]
