@@ -49,6 +49,7 @@ _SIGNAL = signal.SIGURG  # ignored by default, so one that comes late does no ha
 _WARN = 0.1  # fraction of the deadline after which a warning comes
 _AGAIN_S = 1.0  # between signals: code of the policy may catch the exception
 _GRACE_S = 10.0  # after which the code of the policy counts as uninterruptible
+_STOPPED_S = 10.0  # if the watch itself comes later than this, the process was stopped
 
 
 @dataclass(frozen=True)
@@ -304,7 +305,8 @@ class PolicyWatch:
 
     After a tenth of the deadline a warning names the policy. After the whole deadline a signal
     raises ``BudgetExhausted`` in the code of the policy. In other threads, it only warns. In
-    actors, the supervisor does the same from outside; see ``rollout.host.actors``.
+    actors, the supervisor does the same from outside; see ``rollout.host.actors``. After a time in
+    which the process was stopped, as by SIGSTOP, the deadline begins again.
 
     Args:
         policy: the policy; one that waits for a person is not watched.
@@ -317,6 +319,7 @@ class PolicyWatch:
         self._pulse, self._limit_s = pulse, limit_s
         self._warned = self._stuck = False
         self._closed = threading.Event()
+        self._runs_since = time.monotonic()
         self._previous: Any = None
         self._ends = threading.current_thread() is threading.main_thread()
         if waits_for_person(policy):
@@ -326,8 +329,13 @@ class PolicyWatch:
         threading.Thread(target=self._run, name="policy-watch", daemon=True).start()
 
     def _run(self) -> None:
-        while not self._closed.wait(min(_AGAIN_S, _WARN * self._limit_s)):
-            taken_s = self._pulse().deciding_s
+        pause_s = min(_AGAIN_S, _WARN * self._limit_s)
+        looked = self._runs_since
+        while not self._closed.wait(pause_s):
+            now = time.monotonic()
+            if now - looked > pause_s + _STOPPED_S:
+                self._runs_since = now
+            looked, taken_s = now, self._taken_s()
             if taken_s >= _WARN * self._limit_s and not self._warned:
                 self._warned = True
                 message = "%s for %.3g s; its deadline is %g s (host.policy_s)"
@@ -343,8 +351,11 @@ class PolicyWatch:
                         taken_s,
                     )
 
+    def _taken_s(self) -> float:
+        return min(self._pulse().deciding_s, time.monotonic() - self._runs_since)
+
     def _interrupt(self, _signum: int, _frame: FrameType | None) -> None:
-        if not self._closed.is_set() and self._pulse().deciding_s >= self._limit_s:
+        if not self._closed.is_set() and self._taken_s() >= self._limit_s:
             raise BudgetExhausted(
                 f"{self._what} for {self._limit_s:g} s (host.policy_s); look for what it waits "
                 f"for, then continue with --resume"

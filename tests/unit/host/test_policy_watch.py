@@ -1,7 +1,10 @@
 """A policy that hangs in the process of its job: it is named, and the run ends by its deadline."""
 
 import logging
+import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 
@@ -80,6 +83,34 @@ def test_other_threads_are_only_warned(caplog):
     watches[0].close()
     [record] = caplog.records
     assert record.message.startswith("the policy builtins.object has not decided for 0.0")
+
+
+STOPPED = """
+import os, signal, time
+from rollout.host import hosting
+from rollout.host.actors import Pulse
+
+hosting._STOPPED_S = 0.5
+began = time.monotonic()
+watch = hosting.PolicyWatch(object(), lambda: Pulse(0, time.monotonic() - began), 2.0)
+os.kill(os.getpid(), signal.SIGSTOP)
+time.sleep(1.0)
+print("played on")
+time.sleep(10.0)
+"""
+
+
+def test_time_in_which_the_process_is_stopped_does_not_count():
+    """By Ctrl-Z, or by a scheduler that suspends jobs."""
+    with subprocess.Popen(
+        [sys.executable, "-c", STOPPED], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WNOWAIT)
+        time.sleep(3.0)
+        process.send_signal(signal.SIGCONT)
+        said, errors = process.communicate(timeout=60)
+    assert said == "played on\n", errors
+    assert "BudgetExhausted" in errors, "its deadline holds after that"
 
 
 def test_only_a_decision_in_progress_is_interrupted():
