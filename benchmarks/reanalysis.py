@@ -229,6 +229,7 @@ SWEEPS = {
     **{name: f"hunt_sheep_{name}" for name in ("demo", "matrix", "pixels", "imitation", "wide")},
     "near": "near_states",
     "own": "own_states",
+    "apart": "lists_apart/n100.parquet",
     "doors": "minigrid_seeds",
 }
 
@@ -336,6 +337,10 @@ def narrowing(figures, arm, other=None):
     return interval(lambda i: by_seed[i].mean(), len(by_seed), apart)
 
 
+CUT = ("equipment", "sheep", "other")
+"""Arms in which one list is cut."""
+
+
 def inside(rows, n):
     """Returns the scores of the seeds on held-out states with a run's own entries."""
     return np.array([score(rows, n, seed, "inside") for seed in seeds_of(rows, n)])
@@ -343,8 +348,9 @@ def inside(rows, n):
 
 def of_range(figures):
     """Returns what shuffled lists with 100 states lose where other entries come."""
-    arm = Arm(figures.sweep("apart")["shuffled"], 100, 10_000)
-    lost = inside(figures.sweep("apart")["shuffled"], 100) - arm.held
+    rows = figures.sweep("apart")["shuffled"]
+    arm = Arm(rows, 100, 100)
+    lost = inside(rows, 100) - arm.held
     return interval(lambda i: lost[i].mean(), len(lost), arm.cells)
 
 
@@ -522,6 +528,17 @@ DERIVED = {
         for n in (*ns, 1000, 10_000)
     },
     "near apart": lambda f: change_apart(f, "near", "appo", "ppo"),
+    "range": of_range,
+    **{
+        f"inside {arm}": lambda f, arm=arm: (inside(f.sweep("apart")[arm], 100).mean(),)
+        for arm in ("lists", "shuffled", *CUT)
+    },
+    **{
+        f"p of {arm}": lambda f, place=place: (
+            holm([p_of(f[f"apart/{each}-random/100/gap"], 5) for each in CUT])[place],
+        )
+        for place, arm in enumerate(CUT)
+    },
     "own apart": lambda f: change_apart(f, "own", "appo", "own"),
     "p of replay": lambda f: holm([p_of(f[f"own/replay-own/{n}/gap"], 5) for n in (64, 1000)])[:1],
     "near remaining": lambda f: (max(remaining(f, "near", "ppo")),),
