@@ -50,6 +50,7 @@ _PARTS = ("start_gcs_server", "start_api_server", "start_log_monitor", "start_ra
 _LISTEN = "dashboard_agent_listen_port"
 _AGENT_PORTS = ("metrics_agent_port", "metrics_export_port", "runtime_env_agent_port", _LISTEN)
 _SHOWN = 5  # lines of each log of Ray
+_TAIL = 2**18  # bytes of it that are read
 _SCANS, _SCAN_S = 5, 0.02  # a process that has just begun has no arguments yet
 
 
@@ -274,13 +275,22 @@ def kill_parts(folder: Path) -> None:
 def log_errors(session: Path) -> None:
     """Logs the last errors of Ray's head, its raylet and that one's agents, without which it ends.
 
+    Never raises: a log that cannot be read is left out.
+
     Args:
         session: folder of Ray's files.
     """
     for path in sorted(session.glob("logs/*")):
         of_agent = path.match("*_agent.err")
-        if not (of_agent or path.stem in ("raylet", "gcs_server")) or not path.is_file():
+        if not (of_agent or path.stem in ("raylet", "gcs_server")):
             continue
-        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+        try:
+            if not path.is_file():
+                continue
+            with path.open("rb") as file:
+                file.seek(max(0, path.stat().st_size - _TAIL))
+                lines = file.read().decode(errors="replace").splitlines()
+        except OSError:
+            continue
         for line in [x for x in lines if of_agent or " E " in x or " C " in x][-_SHOWN:]:
             log.warning("%s: %s", path.name, line)

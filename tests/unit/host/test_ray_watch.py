@@ -63,6 +63,17 @@ def test_a_part_that_is_killed_is_named_at_once(part, caplog, monkeypatch, tmp_p
     assert lost() == ""
 
 
+def test_logs_that_cannot_be_read_keep_no_run_from_ending(monkeypatch, tmp_path):
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "logs" / "raylet.out").write_text("of another user")
+
+    def refuse(*_, **__):
+        raise PermissionError
+
+    monkeypatch.setattr(ray_watch.Path, "open", refuse)
+    ray_watch.log_errors(tmp_path)
+
+
 def test_a_part_that_is_stopped_is_given_time_to_be_continued(part, caplog, monkeypatch):
     for name, value in (("_POLL_S", 0.02), ("_WARN_S", 0.05), ("_GONE_S", 1.0)):
         monkeypatch.setattr(ray_watch, name, value)
