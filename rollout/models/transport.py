@@ -397,7 +397,9 @@ class HttpClient:
                     # Other calls wait no longer than one lasts: a server may say a year.
                     self.limiter.on_rate_limit(min(max(pause_s, 0.0), self._endpoint.deadline_s))
             except (urllib3.exceptions.HTTPError, OSError) as error:
-                errors.append(self._connection.cleaned(f"{type(error).__name__}: {error}"))
+                # An attempt that the deadline cut says less than the errors before it.
+                if not errors or time.monotonic() < deadline:
+                    errors.append(self._connection.cleaned(f"{type(error).__name__}: {error}"))
             finally:
                 self.limiter.release(good=good)
             if pause_s < 0:

@@ -35,6 +35,15 @@ def test_a_server_that_drips_its_body_does_not_outlive_the_deadline():
         assert seconds_to_lose(server.url) < 1.5
 
 
+def test_an_attempt_that_the_deadline_cuts_hides_no_error_before_it():
+    answers = [Scripted("slowly", drip_s=0.05), Scripted("busy", status=503)]
+    with ChatServer(lambda _: answers.pop()) as server:
+        client = HttpClient(Endpoint(url=server.url, deadline_s=2.0))
+        with pytest.raises(PolicyUnavailable, match="the last of 1 errors: status 503: busy"):
+            client.post(b"{}")
+    assert not answers
+
+
 @contextmanager
 def dripping_headers():
     """A server that sends the beginning of its headers, and then a byte now and then."""
