@@ -85,6 +85,8 @@ $(MINEFLAYER): $(READY)
 test: xvfb chromium mineflayer ## all tests, lint among them
 	@# Once, before the workers of pytest ask for the same; the sources may have changed since set-up.
 	$(BIN)/python -m bridges.blockworld.warm
+	@# After a clone git reads all files whenever a run asks for its commit, until the index is refreshed.
+	@git update-index -q --refresh 2>/dev/null || true
 	@# Five workers on two cores, since the tests of Ray often wait, and each collects all tests; a file at a
 	@# time, since its tests share what is costly to make; in the order of the folders, so that no long file
 	@# is the last.

@@ -450,7 +450,8 @@ def _show(data: Mapping[str, Any], key: str) -> str:
 def versions() -> dict[str, str | int | None]:
     """Returns the environment of the run: package versions, commits, platform, CPU count.
 
-    ``commit`` is that of Gamut, ``working_directory`` that of the checkout in which it was called.
+    ``commit`` is that of Gamut when this process first asked, ``working_directory`` that of the
+    checkout in which it was called.
 
     The version of a package that is not installed is None, and so is a commit if the code comes
     neither from a checkout nor with a job that was sent from one.
@@ -458,11 +459,17 @@ def versions() -> dict[str, str | int | None]:
     """
     found: dict[str, str | int | None] = {"python": platform.python_version()}
     found |= {name: _version(name) for name in _PACKAGES}
-    found["commit"] = commit_of(Path(__file__).resolve().parent.parent)
+    found["commit"] = _code_commit()
     found["working_directory"] = working_commit()
     found["platform"] = platform.platform()
     found["cpus"] = os.cpu_count()
     return found
+
+
+@cache
+def _code_commit() -> str | None:
+    """Returns the commit of Gamut, read once: the code that runs is not read again either."""
+    return commit_of(Path(__file__).resolve().parent.parent)
 
 
 @cache

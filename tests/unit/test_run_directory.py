@@ -391,6 +391,8 @@ def test_versions_name_what_the_run_runs_on(monkeypatch) -> None:
     monkeypatch.setattr(run_directory, "_PACKAGES", ("no-such-package",))
     monkeypatch.setattr(checkout.shutil, "which", lambda _: None)
     assert versions()["no-such-package"] is None
+    assert versions()["commit"] == found["commit"], "read once, like the code"
+    monkeypatch.setattr(run_directory, "_code_commit", run_directory._code_commit.__wrapped__)
     assert versions()["commit"] is None
     assert versions()["working_directory"] is None
 

@@ -37,7 +37,6 @@ def base(tmp_path_factory):
         patch.setenv("SWEEP_FAULTS", str(folder / "faults"))
         patch.setattr("rollout.job.ray_session", runs.no_ray)
         patch.setattr("rollout.job.require_session", lambda _: None)
-        patch.setattr("rollout.run_directory.commit_of", lambda _: None)
         patch.setattr("rollout.sweep.figure.draw", draw)
         for kind in runs.MAKERS:
             runs.make(kind, folder / kind)
