@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -159,22 +160,25 @@ def _judged(data: SweepReport, parts: Sequence[Decomposition], digits: int) -> s
     change = first.change
     if change.low is None or change.high is None:
         return f"**No verdict:** the gap has no interval ({change.refused})."
+    grows = change.high < 0
+    if grows:
+        change = replace(change, point=-change.point, low=-change.high, high=-change.low)
     adjusted = ", adjusted for the ease of the training states," if first.ease else ""
     visited = data.budgets().get(last.arm, math.inf)
     seen = f" (a run sees about {visited:,.0f} of them)" if visited < last.n else ""
     seeds = change.counts["seeds"]
     estimate = (
-        f"between N = {first.n:,} and N = {last.n:,}{seen} the gap{adjusted} shrinks by "
-        f"{change.text(digits)} ({change.confidence:.0%} interval, paired by training seed, "
-        f"{seeds} seeds)."
+        f"between N = {first.n:,} and N = {last.n:,}{seen} the gap{adjusted} "
+        f"{'grows' if grows else 'shrinks'} by {change.text(digits)} ({change.confidence:.0%} "
+        f"interval, paired by training seed, {seeds} seeds)."
     )
+    if grows:
+        return f"**The gap grows with N:** {estimate}"
     if change.low > 0:
         low, high = last.adjusted.low, last.adjusted.high
         closed = low is not None and high is not None and low <= 0 <= high
         at_last = ", and at the largest it cannot be told from zero" if closed else ""
         return f"**The gap shrinks with N{at_last}:** {estimate}"
-    if change.high < 0:
-        return f"**The gap grows with N:** {estimate}"
     return f"**It is not shown that the gap shrinks:** {estimate}"
 
 

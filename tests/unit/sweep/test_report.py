@@ -79,7 +79,7 @@ def test_the_verdict_comes_first_and_says_how_far_the_gap_shrinks(tmp_path):
     ("gaps", "words"),
     [
         ((0.1, 0.1), "**It is not shown that the gap shrinks:** between N = 16 and N = 64 the gap"),
-        ((0.0, 0.3), "**The gap grows with N:**"),
+        ((0.0, 0.3), "**The gap grows with N:** between N = 16 and N = 64 the gap grows by 0.3"),
         ((0.3, 0.2), "**The gap shrinks with N:**"),
         ((0.3, 0.1, 0.0), "**The gap shrinks with N, and at the largest"),
         ((0.1, 0.3, 0.1), "**It is not shown that the gap shrinks:**"),
