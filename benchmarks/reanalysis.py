@@ -229,7 +229,7 @@ SWEEPS = {
     **{name: f"hunt_sheep_{name}" for name in ("demo", "matrix", "pixels", "imitation", "wide")},
     "near": "near_states",
     "own": "own_states",
-    "apart": "lists_apart/n100.parquet",
+    "apart": "lists_apart",
     "doors": "minigrid_seeds",
 }
 
@@ -339,6 +339,8 @@ def narrowing(figures, arm, other=None):
 
 CUT = ("equipment", "sheep", "other")
 """Arms in which one list is cut."""
+LISTED = ("lists", "shuffled", *CUT)
+"""Arms whose training states have the first entries of lists."""
 
 
 def inside(rows, n):
@@ -354,13 +356,16 @@ def of_range(figures):
     return interval(lambda i: lost[i].mean(), len(lost), arm.cells)
 
 
+def beyond(rows, n):
+    """Returns what each seed scores more on its training states than on others inside its lists."""
+    return Arm(rows, n, 10_000).own - inside(rows, n)
+
+
 def of_number(figures, arm):
     """Returns by how much an arm's gap inside its lists shrinks from 100 to 10,000 states."""
-    rows, gaps, shared = figures.sweep("apart")[arm], [], []
-    for n in (100, 10_000):
-        gaps.append(Arm(rows, n, 10_000).own - inside(rows, n))
-        shared += [if_shared(rows, n, name) for name in ("train", "inside")]
-    by_seed = gaps[0] - gaps[1]
+    rows = figures.sweep("apart")[arm]
+    by_seed = beyond(rows, 100) - beyond(rows, 10_000)
+    shared = [if_shared(rows, n, name) for n in (100, 10_000) for name in ("train", "inside")]
     return interval(lambda i: by_seed[i].mean(), len(by_seed), *shared)
 
 
@@ -531,8 +536,14 @@ DERIVED = {
     "range": of_range,
     **{
         f"inside {arm}": lambda f, arm=arm: (inside(f.sweep("apart")[arm], 100).mean(),)
-        for arm in ("lists", "shuffled", *CUT)
+        for arm in LISTED
     },
+    **{
+        f"beyond {arm} {n}": lambda f, arm=arm, n=n: (beyond(f.sweep("apart")[arm], n).mean(),)
+        for arm in LISTED
+        for n in (100, 10_000)
+    },
+    **{f"number {arm}": lambda f, arm=arm: of_number(f, arm) for arm in LISTED},
     **{
         f"p of {arm}": lambda f, place=place: (
             holm([p_of(f[f"apart/{each}-random/100/gap"], 5) for each in CUT])[place],
