@@ -160,16 +160,16 @@ def _judged(data: SweepReport, parts: Sequence[Decomposition], digits: int) -> s
     change = first.change
     if change.low is None or change.high is None:
         return f"**No verdict:** the gap has no interval ({change.refused})."
-    grows = change.high < 0
+    grows, by = change.high < 0, change
     if grows:
-        change = replace(change, point=-change.point, low=-change.high, high=-change.low)
+        by = replace(change, point=-change.point, low=-change.high, high=-change.low)
     adjusted = ", adjusted for the ease of the training states," if first.ease else ""
     visited = data.budgets().get(last.arm, math.inf)
     seen = f" (a run sees about {visited:,.0f} of them)" if visited < last.n else ""
     seeds = change.counts["seeds"]
     estimate = (
         f"between N = {first.n:,} and N = {last.n:,}{seen} the gap{adjusted} "
-        f"{'grows' if grows else 'shrinks'} by {change.text(digits)} ({change.confidence:.0%} "
+        f"{'grows' if grows else 'shrinks'} by {by.text(digits)} ({by.confidence:.0%} "
         f"interval, paired by training seed, {seeds} seeds)."
     )
     if grows:
