@@ -217,8 +217,9 @@ class Picture(nn.Module):
         device = pixels.device.type
         half = torch.is_autocast_enabled(device)
         dtype = torch.get_autocast_dtype(device) if half else torch.float32
-        pixels = pixels.to(dtype, copy=True)  # scaled in place
-        pixels = pixels.contiguous(memory_format=torch.channels_last).mul_(self._scale)
+        # Bytes are put in order, before they become numbers of two or four.
+        pixels = pixels.contiguous(memory_format=torch.channels_last)
+        pixels = pixels.to(dtype, copy=True).mul_(self._scale)
         return functional.relu(self.linear(self.cnn(pixels).flatten(1))).float()
 
 
