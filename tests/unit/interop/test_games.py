@@ -237,10 +237,18 @@ def test_a_failing_reset_is_tried_again_unless_it_may_not_be(make, tmp_path):
     assert caught.value.phase == "reset"
 
 
-def test_games_that_cannot_be_launched_are_no_capacity(make):
+def test_games_that_cannot_be_launched_are_no_capacity(make, monkeypatch):
+    opened, launch = threading.Event(), FakeBridge.launch
+
+    def waiting(*args, **options):
+        opened.wait(60)
+        return launch(*args, **options)
+
+    monkeypatch.setattr(FakeBridge, "launch", waiting)
     host = HostConfig(isolation="in_process", restarts=0, failure_rate=0, retries=0)
     games = make(FakeBridge(fail_on_start=1), host=host)
     game = games.open()
+    opened.set()
     with pytest.raises(GameLost, match="refuses to start"):
         game.reset()
     game.close()
