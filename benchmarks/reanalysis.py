@@ -274,7 +274,9 @@ class Figures(dict):
         if not place:
             self[key] = Figure(DERIVED[key](self))
             return self[key]
-        arm, n, _ = place
+        arm, n, what = place
+        if what.endswith(" visits"):
+            return Figure([visits(sweep, arm, int(n), what.split()[0])])
         own, _, other = arm.partition("-")
         rows = self.sweep(sweep)[own]
         top = max(m for m, _, _ in rows)
@@ -288,6 +290,15 @@ class Figures(dict):
         if key not in self:
             raise KeyError(f"{key}: expected one of {', '.join(found)} at the end")
         return self[key]
+
+
+def visits(sweep, arm, n, which):
+    """Returns how often the runs of an arm visited a state: least, median or most."""
+    report = (RESULTS / SWEEPS[sweep].split("/")[0] / "report.md").read_text()
+    own = report.partition(f"\n### {arm}\n")[2].splitlines()
+    row = next(line for line in own if line.startswith(f"| {n:,} |"))
+    figures = row.split("|")[5].replace(",", "").split(" / ")
+    return float(figures[("least", "median", "most").index(which)])
 
 
 def interval_of_own(rows, n, top):
