@@ -1,4 +1,4 @@
-"""Computes the headlines of sweeps again, from their published episodes alone.
+"""Computes the headlines of sweeps again, from their published episodes and results.
 
 ``python benchmarks/reanalysis.py`` prints the sentences of the documentation that say what was
 found, with every figure computed from ``benchmarks/results``; ``headlines.txt`` has the sentences.
@@ -295,7 +295,7 @@ class Figures(dict):
 def visits(sweep, arm, n, which):
     """Returns how often the runs of an arm visited a state: least, median or most."""
     report = (RESULTS / SWEEPS[sweep].split("/")[0] / "report.md").read_text()
-    own = report.partition(f"\n### {arm}\n")[2].splitlines()
+    own = report.partition(f"\n### {arm}\n")[2].partition("\n### ")[0].splitlines()
     row = next(line for line in own if line.startswith(f"| {n:,} |"))
     figures = row.split("|")[5].replace(",", "").split(" / ")
     return float(figures[("least", "median", "most").index(which)])
